@@ -69,7 +69,7 @@ struct SampledThread {
   uint64_t stands_for = 1;  // threads that each sample of its own event stands for
   ThreadState state;
   bool stopped = false;
-  uint64_t last_sample_ns = 0;  // by the clock; of kCpuClock
+  uint64_t last_sample_ns = 0;   // by the clock; of kCpuClock
   uint64_t callback_end_ns = 0;  // of its CPU time; kept while it takes extra samples
   // Another process has opened an event for this very thread. Signals of one that it has inherited
   // besides do not count.

@@ -35,10 +35,8 @@ CoarseSamples::CoarseSamples(const profile::Profile& profile) {
   for (const profile::Session& session : profile.session()) {
     if (session.options().unit_kind() == profile::UNIT_KIND_WAIT) continue;
     const profile::SourceChange* change = SourceChangeOf(profile, session);
-    if (change != nullptr && change->sampling_source() == profile::SAMPLING_SOURCE_CPU_CLOCK)
-      continue;
     if (change != nullptr) {
-      AddTimers(session.id(), change->at_ns(),
+      AddCoarse(session, change->sampling_source(), change->at_ns(),
                 change->cpu_ns_per_second() / change->switches_per_second());
       continue;
     }
@@ -46,18 +44,23 @@ CoarseSamples::CoarseSamples(const profile::Profile& profile) {
     if (end == nullptr || end->thread_switches() == 0) continue;
     const double cpu_ns = SampledCpuNs(session, *end);
     const double stretch_ns = cpu_ns / static_cast<double>(end->thread_switches());
-    if (session.sampling_source() == profile::SAMPLING_SOURCE_CPU_TIMER) {
-      AddTimers(session.id(), 0, stretch_ns);
+    if (session.sampling_source() == profile::SAMPLING_SOURCE_CPU_TIMER ||
+        session.sampling_source() == profile::SAMPLING_SOURCE_CPU_CLOCK) {
+      AddCoarse(session, session.sampling_source(), 0, stretch_ns);
     } else if (AreSwitchesDear(*end, cpu_ns)) {
       sessions_[session.id()] = {0, stretch_ns, true};
     }
   }
 }
 
-void CoarseSamples::AddTimers(uint64_t session, uint64_t from_ns, double stretch_ns) {
-  if (!(stretch_ns > 0) || stretch_ns > kTimerSampleNs / kStretchesInSample) return;
-  sessions_[session] = {from_ns, stretch_ns, false};
-  if (first_stretch_of_timers_ns_ == 0) first_stretch_of_timers_ns_ = stretch_ns;
+void CoarseSamples::AddCoarse(const profile::Session& session, profile::SamplingSource source,
+                              uint64_t from_ns, double stretch_ns) {
+  const double sample_ns = source == profile::SAMPLING_SOURCE_CPU_CLOCK
+                               ? static_cast<double>(session.sampling_period_ns())
+                               : kTimerSampleNs;
+  if (!(stretch_ns > 0) || stretch_ns > sample_ns / kStretchesInSample) return;
+  sessions_[session.id()] = {from_ns, stretch_ns, false};
+  if (first_.stretch_ns == 0) first_ = {stretch_ns, sample_ns};
 }
 
 const CoarseSamples::Coarse* CoarseSamples::Find(const ExperimentRow& row) const {

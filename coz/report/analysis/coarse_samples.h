@@ -1,5 +1,5 @@
 // Finds experiments that cannot show the gain of threads that often wait for each other. A CPU
-// timer's sample stands for 4 ms. A thread that waits again long before that cannot use such an
+// timer's sample stands for 4 ms, one of a clock of the CPUs for a sampling period. A thread that waits again long before that cannot use such an
 // advance; the rest is lost, and effects look too small. Perf events that are set anew at each
 // switch between processes cost more than such a thread gains. The length of a wait needs no
 // samples, so a session whose units are waits is fine enough.
@@ -31,8 +31,12 @@ class CoarseSamples {
   double StretchNs(const ExperimentRow& row) const;
   // Whether perf events cause that by their cost, and not CPU timers.
   bool IsByPerfEvents(const ExperimentRow& row) const;
-  // Of the first session whose CPU timers were too coarse; 0: none.
-  double FirstStretchOfTimersNs() const { return first_stretch_of_timers_ns_; }
+  // Of the first session whose timers or clocks were too coarse; zeros: none was.
+  struct Lengths {
+    double stretch_ns = 0;
+    double sample_ns = 0;  // the CPU time that a sample stands for
+  };
+  const Lengths& First() const { return first_; }
 
  private:
   struct Coarse {
@@ -41,11 +45,12 @@ class CoarseSamples {
     bool by_perf_events = false;
   };
 
-  void AddTimers(uint64_t session, uint64_t from_ns, double stretch_ns);
+  void AddCoarse(const profile::Session& session, profile::SamplingSource source, uint64_t from_ns,
+                 double stretch_ns);
   const Coarse* Find(const ExperimentRow& row) const;
 
   absl::flat_hash_map<uint64_t, Coarse> sessions_;
-  double first_stretch_of_timers_ns_ = 0;
+  Lengths first_;
 };
 
 }  // namespace coz::report

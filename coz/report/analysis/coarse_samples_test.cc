@@ -53,12 +53,24 @@ TEST(CoarseSamplesTest, NoEffectIsNotSaidAfterAChangeToCpuTimers) {
   EXPECT_DOUBLE_EQ(line.missed_in_stretch_ns, 80'000);
 }
 
+// 80 us between two waits, as ChangeSource says.
+TEST(CoarseSamplesTest, SamplesOfAClockStandForAPeriod) {
+  profile::Profile profile = OneLine(0);
+  ChangeSource(&profile, 0);
+  profile.mutable_source_change(0)->set_sampling_source(profile::SAMPLING_SOURCE_CPU_CLOCK);
+  profile.mutable_session(0)->set_sampling_period_ns(400'000);
+  EXPECT_EQ(Judged(profile).verdict, Verdict::kCannotTell);
+  EXPECT_EQ(CoarseSamples(profile).First().sample_ns, 400'000);
+  profile.mutable_session(0)->set_sampling_period_ns(300'000);
+  EXPECT_EQ(CoarseSamples(profile).First().stretch_ns, 0);
+}
+
 TEST(CoarseSamplesTest, WaitsNeedNoSamples) {
   profile::Profile profile = OneLine(0);
   ChangeSource(&profile, 0);
   profile.mutable_session(0)->mutable_options()->set_unit_kind(profile::UNIT_KIND_WAIT);
   EXPECT_EQ(Judged(profile).verdict, Verdict::kNoEffect);
-  EXPECT_EQ(CoarseSamples(profile).FirstStretchOfTimersNs(), 0);
+  EXPECT_EQ(CoarseSamples(profile).First().stretch_ns, 0);
 }
 
 TEST(CoarseSamplesTest, VerdictSaysWhyAndNotToRunLonger) {
@@ -68,8 +80,8 @@ TEST(CoarseSamplesTest, VerdictSaysWhyAndNotToRunLonger) {
   const VerdictContext context = {{}, table.run_time_ns};
   const LineAnalysis line = Judged(profile);
   EXPECT_THAT(VerdictSentence(line, table.points[0], context),
-              HasSubstr("no gain was seen, but a sample of a CPU timer stands for 4 ms, and "
-                        "threads ran only 0.08 ms between two waits"));
+              HasSubstr("no gain was seen, but threads ran only 0.08 ms between two waits, and a "
+                        "sample stands for far more time"));
   EXPECT_FALSE(RemainingNs(line, context).has_value());
 }
 

@@ -67,8 +67,7 @@ bool IsToClock(const profile::SourceChange& change) {
   return change.sampling_source() == profile::SAMPLING_SOURCE_CPU_CLOCK;
 }
 
-double MsBetweenSamplesAfter(const profile::SourceChange& change,
-                             const profile::Session& session) {
+double MsBetweenSamplesAfter(const profile::SourceChange& change, const profile::Session& session) {
   return IsToClock(change) ? static_cast<double>(session.sampling_period_ns()) / 1e6 : kTickMs;
 }
 
@@ -84,10 +83,10 @@ std::string DescribeSampling(const profile::Profile& profile, const profile::Ses
                       static_cast<double>(TimeBetweenSamplesNs(session, end)) / 1e6,
                       session.kernel_samples_included() ? "user and kernel code" : "user code");
   if (const profile::SourceChange* change = SourceChangeOf(profile, session)) {
-    absl::StrAppendFormat(
-        &text, "; from %.1f s on by %s every %.3g ms, user and kernel code",
-        static_cast<double>(change->at_ns()) / 1e9, words(change->sampling_source()),
-        MsBetweenSamplesAfter(*change, session));
+    absl::StrAppendFormat(&text, "; from %.1f s on by %s every %.3g ms, user and kernel code",
+                          static_cast<double>(change->at_ns()) / 1e9,
+                          words(change->sampling_source()),
+                          MsBetweenSamplesAfter(*change, session));
   }
   return text;
 }

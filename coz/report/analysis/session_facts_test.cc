@@ -79,6 +79,8 @@ TEST(SessionFactsTest, SamplingIsThatOfEachSourceInItsTime) {
   EXPECT_EQ(described(),
             "perf sigtrap every 0.25 ms of CPU time, user code; from 0.6 s on by cpu timer every "
             "4 ms, user and kernel code");
+  change->set_sampling_source(profile::SAMPLING_SOURCE_CPU_CLOCK);
+  EXPECT_THAT(described(), HasSubstr("; from 0.6 s on by cpu clock every 0.25 ms, user"));
 }
 
 TEST(SessionFactsTest, ChangeOfTheSourceSaysWhatToldIt) {
@@ -87,13 +89,16 @@ TEST(SessionFactsTest, ChangeOfTheSourceSaysWhatToldIt) {
   change.set_switches_per_second(8000);
   change.set_switch_cost_ns(10'000);
   change.set_cpu_ns_per_second(2e9);
-  EXPECT_THAT(DescribeSourceChange(change),
-              HasSubstr("as perf events are set anew at each switch: 8000 switches a second that "
-                        "take 10 us more each are 8 % of a CPU, of 200 % that the program used;"));
+  EXPECT_THAT(
+      DescribeSourceChange(change),
+      HasSubstr(
+          "as perf events of threads are set anew at each switch: 8000 switches a second that "
+          "take 10 us more each are 8 % of a CPU, of 200 % that the program used;"));
   change.set_slowdown(0.08);
-  EXPECT_THAT(DescribeSourceChange(change),
-              HasSubstr("as perf events took at least 8 % of the time of a visit, with 8000 "
-                        "switches a second; --sampler"));
+  EXPECT_THAT(
+      DescribeSourceChange(change),
+      HasSubstr("as perf events of threads took at least 8 % of the time of a visit, with 8000 "
+                "switches a second; --sampler"));
 }
 
 TEST(SessionFactsTest, CommandCanBeTyped) {

@@ -263,13 +263,13 @@ void AddSourceChanges(const profile::Profile& profile, std::vector<std::string>*
 
 // Measured in one program: docs/results.md, "PostgreSQL".
 void AddCoarse(const profile::Profile& profile, std::vector<std::string>* notes) {
-  const double stretch_ns = CoarseSamples(profile).FirstStretchOfTimersNs();
-  if (stretch_ns == 0) return;
+  const CoarseSamples coarse(profile);
+  if (coarse.First().stretch_ns == 0) return;
   notes->push_back(absl::StrFormat(
-      "threads ran only %.2g ms between two waits, and a sample of a CPU timer stands for 4 ms, so "
-      "effects may look smaller than they are: a small one is \"not yet known\", never \"no "
-      "gain\"; to know, make that code slower or faster and measure",
-      stretch_ns / 1e6));
+      "threads ran only %.2g ms between two waits, and a sample stands for %.2g ms, so effects may "
+      "look smaller than they are: a small one is \"not yet known\", never \"no gain\"; to know, "
+      "make that code slower or faster and measure",
+      coarse.First().stretch_ns / 1e6, coarse.First().sample_ns / 1e6));
 }
 
 // Names the session that switches slowed most.

@@ -94,8 +94,8 @@ std::string NotYetKnown(const LineAnalysis& line, const VerdictContext& context)
   }
   if (line.missed_in_stretch_ns > 0) {
     return absl::StrFormat(
-        "not yet known: no gain was seen, but a sample of a CPU timer stands for 4 ms, and threads "
-        "ran only %.2g ms between two waits, so that effects look smaller than they are",
+        "not yet known: no gain was seen, but threads ran only %.2g ms between two waits, and a "
+        "sample stands for far more time, so that effects look smaller than they are",
         line.missed_in_stretch_ns / 1e6);
   }
   const double rest = line.systematic.HalfWidth(line.slope.value, 1);

@@ -492,9 +492,16 @@ void Run::StartClock() {
   clock_->Run(true);
 }
 
-// False where it is not permitted: CPU timers are then the second best.
-bool Run::ChangeToCpuClock() {
+// False where it is not permitted, or costs too much: CPU timers are then the second best.
+bool Run::ChangeToCpuClock(const SourceChoice::Finding& finding) {
   if (!OpenClock().ok()) return false;
+  const uint64_t cost_ns = options_.clock_switch_cost_ns.has_value()
+                               ? *options_.clock_switch_cost_ns
+                               : MeasureSwitchCostOfClocksNs(clock_->expiry().tracepoint);
+  if (!ClocksAreCheap(finding, cost_ns)) {
+    clock_.reset();
+    return false;
+  }
   if (attached_ != nullptr && !attached_->ChangeToCpuClock(clock_->expiry())) {
     clock_.reset();
     return false;
@@ -513,12 +520,12 @@ bool Run::ChangeToCpuTimers() {
 void Run::ChooseSource(uint64_t now_ns) {
   if (!MayChangeSource()) return;
   const std::optional<SourceChoice::Finding> finding = source_choice_.Poll(now_ns);
-  if (!finding.has_value() || !(ChangeToCpuClock() || ChangeToCpuTimers())) return;
+  if (!finding.has_value() || !(ChangeToCpuClock(*finding) || ChangeToCpuTimers())) return;
   if (scheduler_) scheduler_->StartAfresh();
-  recorder_->WriteSourceChange(*finding,
-                               clock_ == nullptr ? sampler::SamplingSource::kCpuTimer
-                                                 : sampler::SamplingSource::kCpuClock,
-                               now_ns);
+  recorder_->WriteSourceChange(
+      *finding,
+      clock_ == nullptr ? sampler::SamplingSource::kCpuTimer : sampler::SamplingSource::kCpuClock,
+      now_ns);
   Say(report::DescribeSourceChange(*recorder_->written().source_change().rbegin()));
 }
 

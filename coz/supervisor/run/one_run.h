@@ -30,12 +30,12 @@
 #include "coz/supervisor/run/run_profile.h"
 #include "coz/supervisor/run/until_goal.h"
 #include "coz/supervisor/target/attached_tree.h"
+#include "coz/supervisor/target/cpu_clock.h"
 #include "coz/supervisor/target/live_target.h"
 #include "coz/supervisor/target/neighbours.h"
 #include "coz/supervisor/target/process_watch.h"
 #include "coz/supervisor/target/shared_control.h"
 #include "coz/supervisor/target/signal_inbox.h"
-#include "coz/supervisor/target/cpu_clock.h"
 #include "coz/supervisor/target/source_choice.h"
 #include "coz/supervisor/target/switch_cost.h"
 #include "coz/supervisor/target/thread_watch.h"
@@ -93,7 +93,7 @@ class Run : public experiment::ExperimentSink {
   absl::Status JoinClock();
   void TellClock();
   void StartClock();
-  bool ChangeToCpuClock();
+  bool ChangeToCpuClock(const SourceChoice::Finding& finding);
   bool ChangeToCpuTimers();
   bool UsesPerfEvents() const;
   bool MayChangeSource() const;

@@ -62,6 +62,8 @@ struct RunOptions {
   // By how much a perf event lengthens a switch between processes; not given: it is measured where
   // it matters.
   std::optional<uint64_t> switch_cost_ns;
+  // The same of clocks of the CPUs.
+  std::optional<uint64_t> clock_switch_cost_ns;
   uint32_t unwinder = 0;  // UnwinderKind
   bool exclude_kernel = false;
   bool awake = false;  // idle CPUs do not halt meanwhile

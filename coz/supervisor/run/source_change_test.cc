@@ -5,6 +5,7 @@
 #include "coz/base/clock.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/supervisor/run/run_profile.h"
+#include "coz/supervisor/target/cpu_clock.h"
 #include "coz/testing/capabilities.h"
 #include "coz/testing/process_state.h"
 #include "coz/testing/resident.h"
@@ -26,6 +27,7 @@ class SourceChangeTest : public ::testing::Test {
     options_.min_experiment_ns = 100 * kNsPerMs;
     // Some hundred switches a second.
     options_.switch_cost_ns = 20 * kNsPerMs;
+    options_.clock_switch_cost_ns = 20 * kNsPerMs;
   }
 
   void SetUp() override { COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents()); }
@@ -81,6 +83,27 @@ TEST_F(SourceChangeTest, SamplesAndExperimentsGoOnWithCpuTimers) {
   EXPECT_NEAR(after.PerRound() / by_perf_events.PerRound(), 1, 0.3);
 }
 
+TEST_F(SourceChangeTest, ClocksOfTheCpusGoOnWhereTheyCostLittle) {
+  if (const auto clock = CpuClock::Open(kNsPerMs); !clock.ok()) GTEST_SKIP() << clock.status();
+  options_.clock_switch_cost_ns = 1;
+  const profile::Profile profile = Run();
+  ASSERT_EQ(profile.source_change_size(), 1);
+  const profile::SourceChange& change = profile.source_change(0);
+  EXPECT_EQ(change.sampling_source(), profile::SAMPLING_SOURCE_CPU_CLOCK);
+  EXPECT_THAT(report::DescribeSourceChange(change), HasSubstr("come from a clock of each CPU"));
+  SamplesOfRounds after;
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    if (experiment.start_ns() >= change.at_ns()) after.Add(experiment);
+  }
+  ASSERT_GT(after.rounds, 0);
+  options_.sampling_source = sampler::SamplingSource::kPerfSigtrap;
+  SamplesOfRounds by_perf_events;
+  const profile::Profile kept = Run();
+  for (const profile::Experiment& experiment : kept.experiment()) by_perf_events.Add(experiment);
+  ASSERT_GT(by_perf_events.rounds, 0);
+  EXPECT_NEAR(after.PerRound() / by_perf_events.PerRound(), 1, 0.3);
+}
+
 TEST_F(SourceChangeTest, ASourceThatWasAskedForIsKept) {
   options_.sampling_source = sampler::SamplingSource::kPerfSigtrap;
   EXPECT_EQ(Run().source_change_size(), 0);
@@ -91,8 +114,13 @@ TEST_F(SourceChangeTest, OneProcessKeepsItsEvent) {
   EXPECT_EQ(Run().source_change_size(), 0);
 }
 
-// A process and its children, which coz attaches to, are asked for timers in the middle.
-TEST_F(SourceChangeTest, ProcessesThatRunAlreadyGoOverToCpuTimers) {
+// A process and its children, which coz attaches to.
+class AttachedSourceChangeTest : public SourceChangeTest {
+ protected:
+  void ExpectChangeTo(profile::SamplingSource source);
+};
+
+void AttachedSourceChangeTest::ExpectChangeTo(profile::SamplingSource source) {
   const std::string residents = testing::RunfilePath("coz/testing/puppets/residents");
   testing::Resident resident({residents, "2"});
   ASSERT_THAT(resident.Line(), HasSubstr("ready "));
@@ -107,7 +135,7 @@ TEST_F(SourceChangeTest, ProcessesThatRunAlreadyGoOverToCpuTimers) {
   EXPECT_TRUE(result->left.ok()) << result->left;
   const profile::Profile& profile = result->profile;
   ASSERT_EQ(profile.source_change_size(), 1);
-  EXPECT_EQ(profile.source_change(0).sampling_source(), profile::SAMPLING_SOURCE_CPU_TIMER);
+  EXPECT_EQ(profile.source_change(0).sampling_source(), source);
   uint64_t samples_after = 0;
   for (const profile::Experiment& experiment : profile.experiment()) {
     if (experiment.start_ns() >= profile.source_change(0).at_ns()) {
@@ -118,6 +146,16 @@ TEST_F(SourceChangeTest, ProcessesThatRunAlreadyGoOverToCpuTimers) {
   EXPECT_EQ(testing::StateFromOutside(resident.pid(), residents), before);
   int status = -1;
   EXPECT_EQ(resident.End(&status), "right\n");
+}
+
+TEST_F(AttachedSourceChangeTest, GoOverToCpuTimers) {
+  ExpectChangeTo(profile::SAMPLING_SOURCE_CPU_TIMER);
+}
+
+TEST_F(AttachedSourceChangeTest, GoOverToClocksOfTheCpus) {
+  if (const auto clock = CpuClock::Open(kNsPerMs); !clock.ok()) GTEST_SKIP() << clock.status();
+  options_.clock_switch_cost_ns = 1;
+  ExpectChangeTo(profile::SAMPLING_SOURCE_CPU_CLOCK);
 }
 
 }  // namespace

@@ -13,6 +13,9 @@ constexpr int kLooks = 2;
 // PostgreSQL lost 38 % of its rate where this was 18 %, and nginx 9 % where it was 4 %.
 constexpr double kDearShare = 0.02;
 constexpr double kMostSlowdown = 0.05;
+// memcached kept 89 % of its rate where clocks cost 1.5 %, and 94 % with timers; nginx 94 and 92
+// where they cost 0.4 % (docs/results.md, "Servers, end to end").
+constexpr double kCheapShare = 0.01;
 // More than any switch was seen to cost (40 us). It tells whether measuring is worth while.
 constexpr uint64_t kMostCostNs = 100 * kNsPerUs;
 
@@ -31,6 +34,12 @@ bool IsTooDear(const SwitchRates& rates, uint64_t switch_cost_ns) {
   const double cost_ns = rates.switches_per_second * static_cast<double>(switch_cost_ns);
   return cost_ns > kDearShare * rates.cpu_ns_per_second &&
          cost_ns > kDearShare * static_cast<double>(kNsPerSecond);
+}
+
+bool ClocksAreCheap(const SourceChoice::Finding& finding, uint64_t switch_cost_ns) {
+  if (switch_cost_ns == 0 || finding.slowdown > 0) return false;
+  const double cost_ns = finding.rates.switches_per_second * static_cast<double>(switch_cost_ns);
+  return cost_ns < kCheapShare * finding.rates.cpu_ns_per_second;
 }
 
 std::optional<SourceChoice::Finding> SourceChoice::Poll(uint64_t now_ns) {

@@ -75,6 +75,10 @@ class SourceChoice {
   bool has_found_ = false;
 };
 
+// Whether clocks of the CPUs, which are finer than CPU timers, cost little enough to be preferred
+// to them. 0: not known.
+bool ClocksAreCheap(const SourceChoice::Finding& finding, uint64_t switch_cost_ns);
+
 }  // namespace coz::supervisor
 
 #endif  // COZ_SUPERVISOR_TARGET_SOURCE_CHOICE_H_

@@ -67,6 +67,16 @@ TEST(IsTooDearTest, IsWhatTakesAFiftiethOfTheCpuTimeAndOfACpu) {
   EXPECT_FALSE(IsTooDear(mostly_idle, 40'000)) << "1.6 % of a CPU";
 }
 
+TEST(ClocksAreCheapTest, IsWhatTakesLessThanAHundredthOfTheCpuTime) {
+  const SourceChoice::Finding nginx = {{4'700, 1.81e9}, 11'000, 0};
+  EXPECT_TRUE(ClocksAreCheap(nginx, 1'500));
+  EXPECT_FALSE(ClocksAreCheap(nginx, 0)) << "not measured";
+  const SourceChoice::Finding memcached = {{22'300, 1.77e9}, 7'000, 0};
+  EXPECT_FALSE(ClocksAreCheap(memcached, 1'500));
+  const SourceChoice::Finding samples_are_dear = {{4'700, 1.81e9}, 11'000, 0.08};
+  EXPECT_FALSE(ClocksAreCheap(samples_are_dear, 1'500)) << "timers take fewer samples";
+}
+
 TEST_F(SourceChoiceTest, TwoDearLooksMakeAFinding) {
   int measured = 0;
   SourceChoice choice(control_.get(), std::nullopt, [&measured] {

@@ -30,8 +30,7 @@ constexpr double kManySwitchesPerSecond = 1000;
 
 enum class Event { kNone, kInherited, kOwn };
 
-// Samples the calling thread, and tells nobody.
-UniqueFd OpenEvent(uint64_t sampling_period_ns, bool inherited) {
+perf_event_attr TaskClock(uint64_t sampling_period_ns) {
   perf_event_attr attr;
   memset(&attr, 0, sizeof(attr));
   attr.size = sizeof(attr);
@@ -40,6 +39,22 @@ UniqueFd OpenEvent(uint64_t sampling_period_ns, bool inherited) {
   attr.sample_period = sampling_period_ns;
   attr.exclude_kernel = 1;
   attr.exclude_hv = 1;
+  return attr;
+}
+
+perf_event_attr Tracepoint(uint64_t number) {
+  constexpr uint64_t kNever = uint64_t{1} << 40;
+  perf_event_attr attr;
+  memset(&attr, 0, sizeof(attr));
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_TRACEPOINT;
+  attr.config = number;
+  attr.sample_period = kNever;
+  return attr;
+}
+
+// Samples the calling thread, and tells nobody.
+UniqueFd OpenEvent(perf_event_attr attr, bool inherited) {
   attr.inherit = inherited;
   const pid_t this_thread = 0;
   return UniqueFd(static_cast<int>(
@@ -99,7 +114,7 @@ std::optional<std::thread> StartThread(Function function) {
 }
 
 // ns for one switch; infinite where it cannot be measured.
-double TimeSwitches(uint64_t sampling_period_ns, Event kind) {
+double TimeSwitches(const perf_event_attr& event, Event kind) {
   const Pipe there;
   const Pipe back;
   if (!there.ok() || !back.ok()) return std::numeric_limits<double>::infinity();
@@ -108,16 +123,15 @@ double TimeSwitches(uint64_t sampling_period_ns, Event kind) {
   // In a thread of its own, so that no event and no CPU stays with the caller.
   std::optional<std::thread> measured = StartThread([&] {
     StayOnOneCpu();
-    const UniqueFd inherited =
-        kind == Event::kInherited ? OpenEvent(sampling_period_ns, true) : UniqueFd();
+    const UniqueFd inherited = kind == Event::kInherited ? OpenEvent(event, true) : UniqueFd();
     std::optional<std::thread> other = StartThread([&] {
-      const UniqueFd own = kind == Event::kOwn ? OpenEvent(sampling_period_ns, false) : UniqueFd();
+      const UniqueFd own = kind == Event::kOwn ? OpenEvent(event, false) : UniqueFd();
       for (int i = 0; i < 1 + kTurns; ++i) {
         there.Get();
         back.Put();
       }
     });
-    const UniqueFd own = kind == Event::kOwn ? OpenEvent(sampling_period_ns, false) : UniqueFd();
+    const UniqueFd own = kind == Event::kOwn ? OpenEvent(event, false) : UniqueFd();
     ok = other.has_value() && (kind == Event::kNone || inherited.ok() || own.ok());
     if (!other.has_value()) return;
     uint64_t start_ns = 0;
@@ -134,19 +148,27 @@ double TimeSwitches(uint64_t sampling_period_ns, Event kind) {
   return static_cast<double>(cpu_ns) / (2 * kTurns);
 }
 
-}  // namespace
-
-uint64_t MeasureSwitchCostNs(uint64_t sampling_period_ns, Switched between) {
-  const Event kind = between == Switched::kThreads ? Event::kInherited : Event::kOwn;
+uint64_t CostOf(const perf_event_attr& event, Event kind) {
   // The best of some, in turn, as caches are shared with what else runs.
   double bare_ns = std::numeric_limits<double>::infinity();
   double sampled_ns = bare_ns;
   for (int i = 0; i < kRounds; ++i) {
-    bare_ns = std::min(bare_ns, TimeSwitches(sampling_period_ns, Event::kNone));
-    sampled_ns = std::min(sampled_ns, TimeSwitches(sampling_period_ns, kind));
+    bare_ns = std::min(bare_ns, TimeSwitches(event, Event::kNone));
+    sampled_ns = std::min(sampled_ns, TimeSwitches(event, kind));
   }
   const bool measured = sampled_ns < std::numeric_limits<double>::infinity();
   return measured && sampled_ns > bare_ns ? static_cast<uint64_t>(sampled_ns - bare_ns) : 0;
+}
+
+}  // namespace
+
+uint64_t MeasureSwitchCostNs(uint64_t sampling_period_ns, Switched between) {
+  return CostOf(TaskClock(sampling_period_ns),
+                between == Switched::kThreads ? Event::kInherited : Event::kOwn);
+}
+
+uint64_t MeasureSwitchCostOfClocksNs(uint64_t tracepoint) {
+  return CostOf(Tracepoint(tracepoint), Event::kOwn);
 }
 
 uint64_t SwitchesOfChildren() {

@@ -18,6 +18,8 @@ namespace coz::supervisor {
 enum class Switched { kThreads, kProcesses };
 
 uint64_t MeasureSwitchCostNs(uint64_t sampling_period_ns, Switched between);
+// The same where clocks of the CPUs sample, whose expiries threads count at this tracepoint.
+uint64_t MeasureSwitchCostOfClocksNs(uint64_t tracepoint);
 
 // Switches so far of children that have ended and been waited for, and of theirs.
 uint64_t SwitchesOfChildren();
