@@ -36,7 +36,8 @@ struct SamplerStatus {
 };
 static_assert(std::is_trivially_copyable_v<SamplerStatus>);
 
-// "perf-sigtrap", "perf-setsig", "cpu-timer", "cpu-clock", "none": for options, the profile and messages.
+// "perf-sigtrap", "perf-setsig", "cpu-timer", "cpu-clock", "none": for options, the profile and
+// messages.
 const char* SamplingSourceName(SamplingSource source);
 
 // The source named by `name`; false, and *source unchanged, for any other text. "auto" gives kNone.

@@ -1,8 +1,9 @@
 // Finds experiments that cannot show the gain of threads that often wait for each other. A CPU
-// timer's sample stands for 4 ms, one of a clock of the CPUs for a sampling period. A thread that waits again long before that cannot use such an
-// advance; the rest is lost, and effects look too small. Perf events that are set anew at each
-// switch between processes cost more than such a thread gains. The length of a wait needs no
-// samples, so a session whose units are waits is fine enough.
+// timer's sample stands for 4 ms, one of a clock of the CPUs for a sampling period. A thread that
+// waits again long before that cannot use such an advance; the rest is lost, and effects look too
+// small. Perf events that are set anew at each switch between processes cost more than such a
+// thread gains. The length of a wait needs no samples, so a session whose units are waits is fine
+// enough.
 //
 // Shape    by session: from when on, and how long its threads run between two waits
 // Units    ns of CPU time; ns since the session's start

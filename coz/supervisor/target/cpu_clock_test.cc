@@ -225,8 +225,7 @@ sampler::ClockExpiry expiry;
 
 void CountAndChange(const sampler::Sample& sample) {
   periods_here += sample.weight;
-  if (!is_to_change.load() ||
-      sampler::ChangeToCpuClock(expiry) != sampler::ClockChange::kBegun) {
+  if (!is_to_change.load() || sampler::ChangeToCpuClock(expiry) != sampler::ClockChange::kBegun) {
     return;
   }
   ++outcome->values[2];
