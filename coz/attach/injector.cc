@@ -25,7 +25,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include "coz/attach/call_filter.h"
+#include "coz/attach/filter_verdict.h"
 #include "coz/attach/process_view.h"
 #include "coz/attach/refusals.h"
 #include "coz/attach/safe_point.h"
@@ -260,30 +260,9 @@ absl::Status Injector::FindFunctions() {
 absl::Status Injector::JudgeFilters(const TracedThread& thread) {
   if (has_judged_filters_) return absl::OkStatus();
   has_judged_filters_ = true;
-  const int64_t count = NumberIn(ReadThreadStatus(pid_, thread.tid()), "Seccomp_filters", 0);
-  for (const pid_t tid : ReadThreads(pid_)) {
-    const StatusFields status = ReadThreadStatus(pid_, tid);
-    if (status.empty() || NumberIn(status, "Seccomp_filters", 0) == count) continue;
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "cannot attach to process %d: its threads %d and %d have different filters of system "
-        "calls, as sandboxes have; see: grep Seccomp /proc/%d/task/*/status",
-        pid_, thread.tid(), tid, pid_));
-  }
-  if (!has_filters_) return absl::OkStatus();
-  const absl::StatusOr<std::vector<CallFilter>> filters = thread.CallFilters();
-  if (!filters.ok()) {
-    if (has_only_filters_of_container_) return absl::OkStatus();
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "cannot attach to process %d: it has restricted its own system calls, and %s; type: sudo "
-        "coz attach %d",
-        pid_, filters.status().message(), pid_));
-  }
-  const std::string unsafe = UnsafeCall(*filters);
-  if (unsafe.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrFormat(
-      "cannot attach to process %d: a filter of its system calls would end it where coz makes it "
-      "call %s; start it without that under: coz run --- PROGRAM",
-      pid_, unsafe));
+  FilterFacts facts = {pid_, thread.tid(), CountFilters(pid_), has_only_filters_of_container_};
+  if (has_filters_) facts.filters = thread.CallFilters();
+  return WhyNotUnderFilters(facts);
 }
 
 // Tries one thread after the other until the time is up. Of threads that wait, few are disturbed.

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
@@ -821,47 +822,52 @@ int ChangeCodeWhereItMayNotBeWritable(const CodePatch& patch, Function call) {
   return dup(0) == next_descriptor && fcntl(512, F_GETFD) < 0 ? 0 : 8;
 }
 
-TEST(CodePatcherTest, CodeIsChangedWhereNoCodeMayBeWritable) {
-  self::HandleTraps();
-  for (const Kind kind : {Kind::kJump, Kind::kSharedJump, Kind::kTrap}) {
+// A function that adds 42, what changes it, and children of fork that call it.
+class PatchInChildTest : public testing::TestWithParam<Kind> {
+ protected:
+  void SetUp() override {
+    self::HandleTraps();
     const uint8_t* function = Page().Add(kAddsFortyTwo);
-    const auto call = reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(function));
-    const PlacePlan plan = PlanFor(function, kAddsFortyTwo.size(), 0, kind);
-    const auto patch = self::PatchFor(plan, reinterpret_cast<uint64_t>(function), 4);
-    ASSERT_TRUE(patch.has_value());
-    const pid_t child = fork();
-    if (child == 0) _exit(ChangeCodeWhereItMayNotBeWritable(*patch, call));
-    int status = -1;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0) << NameOf(kind);
+    call_ = reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(function));
+    const PlacePlan plan = PlanFor(function, kAddsFortyTwo.size(), 0, GetParam());
+    patch_ = self::PatchFor(plan, reinterpret_cast<uint64_t>(function), 4);
+    ASSERT_TRUE(patch_.has_value());
   }
+  // The status of a child that exits with what `run` returns.
+  static int StatusOfChild(const std::function<int()>& run) {
+    const pid_t child = fork();
+    if (child == 0) _exit(run());
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    return status;
+  }
+
+  Function call_ = nullptr;
+  std::optional<CodePatch> patch_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, PatchInChildTest,
+                         testing::Values(Kind::kJump, Kind::kSharedJump, Kind::kTrap));
+
+TEST_P(PatchInChildTest, CodeIsChangedWhereNoCodeMayBeWritable) {
+  EXPECT_EQ(StatusOfChild([&] { return ChangeCodeWhereItMayNotBeWritable(*patch_, call_); }), 0)
+      << NameOf(GetParam());
 }
 
-TEST(CodePatcherTest, ChildOfForkRunsChangedCodeAndCanRestoreIt) {
-  self::HandleTraps();
-  for (const Kind kind : {Kind::kJump, Kind::kSharedJump, Kind::kTrap}) {
-    const uint8_t* function = Page().Add(kAddsFortyTwo);
-    const auto call = reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(function));
-    const PlacePlan plan = PlanFor(function, kAddsFortyTwo.size(), 0, kind);
-    const auto patch = self::PatchFor(plan, reinterpret_cast<uint64_t>(function), 4);
-    ASSERT_TRUE(patch.has_value());
-    ASSERT_EQ(InsertPatch(*patch), PatchResult::kDone);
-    const pid_t child = fork();
-    if (child == 0) {
-      OnForkInChild();
-      const uint64_t visits = self::SharedVisits(4);
-      bool right = call(1) == 43 && self::SharedVisits(4) == visits + 1;
-      right = right && RestoreCode();
-      signal(SIGTRAP, SIG_DFL);
-      right = right && call(1) == 43 && self::SharedVisits(4) == visits + 1;
-      _exit(right ? 0 : 1);
-    }
-    int status = -1;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
-    EXPECT_EQ(call(1), 43);
-    ASSERT_EQ(RemovePatch(patch->address), PatchResult::kDone);
-  }
+TEST_P(PatchInChildTest, ChildOfForkRunsChangedCodeAndCanRestoreIt) {
+  ASSERT_EQ(InsertPatch(*patch_), PatchResult::kDone);
+  const auto run = [&] {
+    OnForkInChild();
+    const uint64_t visits = self::SharedVisits(4);
+    bool right = call_(1) == 43 && self::SharedVisits(4) == visits + 1;
+    right = right && RestoreCode();
+    signal(SIGTRAP, SIG_DFL);
+    right = right && call_(1) == 43 && self::SharedVisits(4) == visits + 1;
+    return right ? 0 : 1;
+  };
+  EXPECT_EQ(StatusOfChild(run), 0) << NameOf(GetParam());
+  EXPECT_EQ(call_(1), 43);
+  ASSERT_EQ(RemovePatch(patch_->address), PatchResult::kDone);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "coz/runtime/runtime_state.h"
 #include "coz/runtime/timed_visits.h"
 #include "coz/shared/control_block.h"
+#include "coz/sync/interpose/outside_wait.h"
 #include "coz/sync/interpose/thread_sync.h"
 
 namespace coz::runtime {
@@ -22,6 +23,7 @@ RequestTable g_requests;
 
 // Between _coz_pre_block and _coz_post_block.
 __thread delay::Wait t_custom_wait __attribute__((tls_model("initial-exec"))) = {};
+__thread interpose::OwnWait t_own_wait __attribute__((tls_model("initial-exec")));
 
 // One end of a request that the program has numbered. A pair is known by its END.
 void CountRequest(shared::PointSlot& point, uint64_t id, uint64_t virtual_ns) {
@@ -90,6 +92,7 @@ COZ_EXPORT void _coz_pre_block() {
   interpose::PayIfBehind();
   if (delay::ThreadLedger* ledger = interpose::CurrentThreadLedger()) {
     t_custom_wait = interpose::BeginThreadWait(*ledger, MonotonicNowNs());
+    t_own_wait.Start(*ledger);
   }
 }
 
@@ -103,6 +106,7 @@ COZ_EXPORT void _coz_post_block(int ended_by_thread) {
   } else {
     delay::EndWaitUncredited(*ledger);
   }
+  if (t_custom_wait.start_ns != 0) t_own_wait.End(*ledger, 0);
   t_custom_wait = {};
 }
 

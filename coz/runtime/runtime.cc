@@ -126,7 +126,8 @@ interpose::ThreadHooks RuntimeThreadHooks() {
           sampler::ReadQueueClock,
           HighestLocalDelay,
           AdmitLateThread,
-          g_control->waits_are_units != 0 ? OnOutsideWait : nullptr};
+          g_control->waits_are_units != 0 ? OnOutsideWait : nullptr,
+          g_control->waits_are_units != 0 ? OnOwnWait : nullptr};
 }
 
 // The system call last: it may be forbidden by then.

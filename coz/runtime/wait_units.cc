@@ -49,25 +49,39 @@ shared::ChargeBudget g_charge_budget;
       : "rax", "memory");
 }
 
-// The innermost line in scope that has made the call, or the kind of the wait.
-[[gnu::noinline]] uint32_t UnitOf(delay::WaitKind kind) {
+// Finds the innermost line in scope that has made the call.
+[[gnu::noinline]] bool FindCall(UnitSearch* search) {
   ucontext_t context;
   ReadRegisters(&context);
+  return CallerInScope(context, search);
+}
+
+// That line, or the kind of the wait.
+uint32_t UnitOf(delay::WaitKind kind) {
   UnitSearch search;
-  if (CallerInScope(context, &search)) return search.unit;
+  if (FindCall(&search)) return search.unit;
   return g_control->first_wait_kind + static_cast<uint32_t>(kind);
 }
 
-void Count(uint32_t unit, const delay::OutsideWait& wait) {
+// Returns for how many samples the wait counts.
+uint64_t DrawSamples(const delay::OutsideWait& wait) {
   Random random(wait.end_ns, reinterpret_cast<uintptr_t>(&t_delay));
-  uint64_t samples = delay::SamplesOfWait(wait.blocked_ns, g_control->sampling_period_ns,
-                                          random.Below(g_control->sampling_period_ns));
-  g_control->samples.in_scope.fetch_add(samples, std::memory_order_relaxed);
+  return delay::SamplesOfWait(wait.blocked_ns, g_control->sampling_period_ns,
+                              random.Below(g_control->sampling_period_ns));
+}
+
+void Push(uint32_t unit, delay::WaitKind kind, uint64_t samples) {
   while (samples != 0) {
     const uint64_t part = std::min(samples, shared::kMostSampleWeight);
-    shared::PushSample(g_control->ring, shared::UnitWithWaitKind(unit, wait.kind), part);
+    shared::PushSample(g_control->ring, shared::UnitWithWaitKind(unit, kind), part);
     samples -= part;
   }
+}
+
+void Count(uint32_t unit, const delay::OutsideWait& wait) {
+  const uint64_t samples = DrawSamples(wait);
+  g_control->samples.in_scope.fetch_add(samples, std::memory_order_relaxed);
+  Push(unit, wait.kind, samples);
 }
 
 // The selected unit and the given one are never the same.
@@ -111,6 +125,18 @@ void OnOutsideWait(delay::ThreadLedger& ledger, const delay::OutsideWait& wait) 
   if (!SplitByThreadGroup(thread, wait.blocked_ns / g_control->sampling_period_ns, &unit)) return;
   Count(unit, wait);
   Impose(ledger, unit, wait);
+}
+
+// The caller may have got a lock. So a wait that counts for no sample looks for no line.
+void OnOwnWait(delay::ThreadLedger&, const delay::OutsideWait& wait) {
+  const bool has_detached = g_process == nullptr;
+  if (has_detached) return;
+  const uint64_t samples = DrawSamples(wait);
+  if (samples == 0) return;
+  const shared::ThreadRole thread = shared::OwnRole(*g_control);
+  UnitSearch call;
+  if (!thread.is_in_scope || !FindCall(&call)) return;
+  if (SplitByThreadGroup(thread, samples, &call.unit)) Push(call.unit, wait.kind, samples);
 }
 
 }  // namespace coz::runtime

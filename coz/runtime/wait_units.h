@@ -1,7 +1,7 @@
 // Waits that the outside ends, as units (--unit=wait): counts each for its call site, and imposes
-// delay if that is selected.
+// delay if that is selected. Other waits are counted apart.
 //
-// Shape    the hook ThreadHooks::outside_wait
+// Shape    the hooks ThreadHooks::outside_wait and ThreadHooks::own_wait
 // Units    ns of CLOCK_MONOTONIC
 // Errors   none
 // Threads  each thread its own waits
@@ -16,6 +16,9 @@
 namespace coz::runtime {
 
 void OnOutsideWait(delay::ThreadLedger& ledger, const delay::OutsideWait& wait);
+
+// Counts it for the line in scope that has made the call, if there is one.
+void OnOwnWait(delay::ThreadLedger& ledger, const delay::OutsideWait& wait);
 
 }  // namespace coz::runtime
 

@@ -1,7 +1,8 @@
 // Waits in the ring of samples: the unit with the kind of the wait.
 //
 // Shape    `kind:4 | is of a thread group:1 | unit:27`. A unit of a thread group is one of
-//          call_paths.h, without kFirstPathUnit
+//          call_paths.h, without kFirstPathUnit. The kind kNone: the outside has not ended the
+//          wait, which counts for no unit; the unit tells its call
 // Units    numbers of units and of kinds
 // Errors   none: no program has 2^27 lines
 // Threads  values

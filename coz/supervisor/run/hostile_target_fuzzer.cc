@@ -218,10 +218,13 @@ class Adversary {
     memcpy(to, &value, bytes);
   }
 
+  // Half of them are small numbers, which there are, with any kind of wait.
   void PushUnits(uint64_t bits) {
+    constexpr uint32_t kSmall = 0xf000001f;
     for (uint32_t i = 0; i < 200; ++i) {
       bits = bits * 6364136223846793005 + 1442695040888963407;
-      shared::PushSample(control_.ring, static_cast<uint32_t>(bits >> 32), bits % 300);
+      const auto unit = static_cast<uint32_t>(bits >> 32);
+      shared::PushSample(control_.ring, i % 2 == 0 ? unit : unit & kSmall, bits % 300);
     }
   }
 
@@ -401,6 +404,7 @@ class Supervisor : public experiment::ExperimentSink {
       if (object.has_units()) units += object.unit_count();
     }
     Require(target_->unit_samples().size() <= units + delay::kWaitKinds, "units are too many");
+    Require(target_->own_waits().size() <= units + delay::kWaitKinds, "own waits are too many");
     Require(units_.objects().size() <= shared::kMaxModules + 1, "objects are too many");
     Require(target_->points().size() <= shared::kMaxPoints + 4, "points are too many");
     Require(processes_->processes().size() <= ProcessWatch::kMostKept, "processes are too many");

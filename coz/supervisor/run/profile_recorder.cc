@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "coz/base/clock.h"
@@ -394,6 +397,24 @@ void ProfileRecorder::WriteThreads(const std::vector<ThreadUse>& threads,
   Append(chunk);
 }
 
+void ProfileRecorder::AddOwnWaits(profile::SessionEnd* end) const {
+  constexpr size_t kMostWritten = 20;
+  const uint64_t period_ns = written_.session(written_.session_size() - 1).sampling_period_ns();
+  std::vector<std::pair<uint64_t, experiment::UnitId>> waits;
+  for (const auto& [unit, samples] : target_->own_waits()) waits.emplace_back(samples, unit);
+  std::sort(waits.begin(), waits.end(), std::greater<>());
+  if (waits.size() > kMostWritten) waits.resize(kMostWritten);
+  for (const auto& [samples, unit] : waits) {
+    const sourcemap::UnitDescription what = units_->Describe(unit).what;
+    profile::OwnWait* written = end->add_own_wait();
+    written->set_file(what.file);
+    written->set_line(what.line);
+    written->set_function(ValidUtf8(what.function));
+    written->set_thread_group(ValidUtf8(what.thread_group));
+    written->set_waited_ns(samples * period_ns);
+  }
+}
+
 void ProfileRecorder::WriteEnd(profile::EndReason reason, const ExitState& exit,
                                const experiment::TargetSnapshot& last, const SwitchLoad& switches,
                                const RunCounters& counters,
@@ -419,6 +440,7 @@ void ProfileRecorder::WriteEnd(profile::EndReason reason, const ExitState& exit,
   end->set_points_without_slot(counters.points_without_slot);
   end->set_modules_without_slot(counters.modules_without_slot);
   end->set_paths_without_slot(counters.paths_without_slot);
+  AddOwnWaits(end);
   for (const NeighbourWatch::Neighbour& neighbour : neighbours) {
     profile::Neighbour* written = end->add_neighbour();
     written->set_name(neighbour.name);

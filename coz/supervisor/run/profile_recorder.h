@@ -95,6 +95,8 @@ class ProfileRecorder {
   void TakeLatencies(uint32_t point, profile::PointCounts* counts);
   // Objects that have been read since the last call.
   void AddBinaries(profile::Profile* chunk);
+  // The longest waits that are no units.
+  void AddOwnWaits(profile::SessionEnd* end) const;
   void Append(const profile::Profile& chunk);
 
   report::ProfileWriter writer_;

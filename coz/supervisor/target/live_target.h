@@ -94,6 +94,10 @@ class LiveTarget : public experiment::ExperimentTarget {
   const absl::flat_hash_map<experiment::UnitId, uint64_t>& unit_samples() const {
     return samples_.total();
   }
+  // As in UnitSamples.
+  const absl::flat_hash_map<experiment::UnitId, uint64_t>& own_waits() const {
+    return samples_.own_waits();
+  }
   // What most of the unit's waits wait for, where waits are units.
   std::optional<delay::WaitKind> WaitKindOf(experiment::UnitId unit) const {
     return samples_.WaitKindOf(unit);

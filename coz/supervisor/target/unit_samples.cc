@@ -15,11 +15,14 @@ constexpr size_t kRecentSamples = 4096;
 void UnitSamples::Drain(uint64_t now_ns) {
   reader_.Drain(now_ns, [this](const shared::RingSample& sample) {
     const experiment::UnitId unit = are_waits_ ? shared::UnitOfWait(sample.unit) : sample.unit;
-    if (has_unit_ != nullptr && !total_.contains(unit) && !has_unit_(unit)) {
+    const bool is_own = are_waits_ && shared::KindOfWait(sample.unit) == delay::WaitKind::kNone;
+    auto& counts = is_own ? own_waits_ : total_;
+    if (has_unit_ != nullptr && !counts.contains(unit) && !has_unit_(unit)) {
       ++of_no_unit_;
       return;
     }
-    total_[unit] += sample.weight;
+    counts[unit] += sample.weight;
+    if (is_own) return;
     new_[unit] += sample.weight;
     if (are_waits_) {
       const auto kind = static_cast<uint32_t>(shared::KindOfWait(sample.unit));

@@ -42,6 +42,8 @@ class UnitSamples {
   absl::flat_hash_map<experiment::UnitId, uint64_t> TakeNew();
   // Samples per unit since the start.
   const absl::flat_hash_map<experiment::UnitId, uint64_t>& total() const { return total_; }
+  // Samples of waits that are no units, by the unit of their call, since the start.
+  const absl::flat_hash_map<experiment::UnitId, uint64_t>& own_waits() const { return own_waits_; }
   // What most of a unit's waits wait for; nothing where it has none.
   std::optional<delay::WaitKind> WaitKindOf(experiment::UnitId unit) const;
   // The unit of one of the last samples since the previous draw, each as likely as the others; of
@@ -57,6 +59,7 @@ class UnitSamples {
   absl::flat_hash_map<experiment::UnitId, std::array<uint64_t, delay::kWaitKinds>> by_kind_;
   absl::flat_hash_map<experiment::UnitId, uint64_t> total_;
   absl::flat_hash_map<experiment::UnitId, uint64_t> new_;
+  absl::flat_hash_map<experiment::UnitId, uint64_t> own_waits_;
   std::vector<experiment::UnitId> recent_;
   uint64_t recent_next_ = 0;  // where the next one goes, once `recent_` is full
   std::optional<experiment::UnitId> never_drawn_;

@@ -18,7 +18,8 @@
 
 namespace coz::delay {
 
-// What a wait of the outside waits for. kNone: the outside has not ended it.
+// What a wait of the outside waits for. kNone: the outside has not ended it. kCounted: its parts
+// count already.
 enum class WaitKind : uint32_t {
   kSleep,
   kDiskRead,
@@ -33,7 +34,8 @@ enum class WaitKind : uint32_t {
   kSemaphore,
   kFileLock,
   kOther,
-  kNone
+  kNone,
+  kCounted
 };
 inline constexpr uint32_t kWaitKinds = static_cast<uint32_t>(WaitKind::kNone);
 

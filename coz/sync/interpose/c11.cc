@@ -2,6 +2,7 @@
 // own. Process: target. Context: the program's threads.
 #include <threads.h>
 
+#include "coz/sync/interpose/blocked_scope.h"
 #include "coz/sync/interpose/meetings.h"
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/virtual_timeout.h"

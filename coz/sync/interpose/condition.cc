@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "coz/sync/interpose/blocked_scope.h"
 #include "coz/sync/interpose/condition_wait.h"
 #include "coz/sync/interpose/deadline.h"
 #include "coz/sync/interpose/meetings.h"

@@ -13,6 +13,7 @@
 
 #include <cerrno>
 
+#include "coz/sync/interpose/blocked_scope.h"
 #include "coz/sync/interpose/meetings.h"
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/virtual_timeout.h"

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "coz/sync/interpose/blocked_scope.h"
 #include "coz/sync/interpose/raw_clone.h"
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/virtual_timeout.h"

@@ -12,6 +12,7 @@
 
 #include <cerrno>
 
+#include "coz/sync/interpose/blocked_scope.h"
 #include "coz/sync/interpose/deadline.h"
 #include "coz/sync/interpose/free_mutex.h"
 #include "coz/sync/interpose/meetings.h"

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <threads.h>
 
+#include "coz/sync/interpose/blocked_scope.h"
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 

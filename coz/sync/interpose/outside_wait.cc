@@ -27,7 +27,7 @@ OutsideClock StartOutsideClock(const delay::ThreadLedger& caller) {
 delay::OutsideWait SinceStart(const delay::ThreadLedger& caller, const OutsideClock& clock,
                               uint64_t queued_ns) {
   delay::OutsideWait wait = {delay::WaitKind::kNone, clock.start_ns, MonotonicNowNs(), 0};
-  if (wait.end_ns - wait.start_ns < kShortestNs) return wait;
+  if (wait.end_ns - wait.start_ns < kShortestNs || HasLeftThreadSync()) return wait;
   if (clock.switches_plus_1 == sync_internal::SwitchesPlus1()) return wait;
   const uint64_t other_ns = ThreadCpuNowNs() - clock.cpu_ns + queued_ns +
                             caller.paused_ns.load(std::memory_order_relaxed) - clock.paused_ns;
@@ -35,6 +35,20 @@ delay::OutsideWait SinceStart(const delay::ThreadLedger& caller, const OutsideCl
     wait.blocked_ns = wait.end_ns - wait.start_ns - other_ns;
   }
   return wait;
+}
+
+void sync_internal::TellOfWait(delay::ThreadLedger& caller, const delay::OutsideWait& wait) {
+  const auto tell = wait.kind == delay::WaitKind::kNone ? g_hooks.own_wait : g_hooks.outside_wait;
+  if (tell != nullptr) tell(caller, wait);
+}
+
+void OwnWait::StartClock(const delay::ThreadLedger& caller) {
+  is_timed_ = !HasLeftThreadSync();
+  if (is_timed_) clock_ = StartOutsideClock(caller);
+}
+
+void OwnWait::EndClock(delay::ThreadLedger& caller, uint64_t queued_ns) const {
+  EndOutsideWait(caller, clock_, queued_ns, [](uint64_t) { return delay::WaitKind::kNone; });
 }
 
 void NoteWakesThrough(int fd, IoSide side) {

@@ -1,4 +1,4 @@
-// Waits that the outside ends, where they are units (--unit=wait): how long the thread was blocked,
+// Waits where those are units that the outside ends (--unit=wait): how long the thread was blocked,
 // and whether a profiled thread has ended the wait.
 //
 // Without that option all of this is one look at a variable in each call.
@@ -43,6 +43,11 @@ OutsideClock StartOutsideClock(const delay::ThreadLedger& caller);
 delay::OutsideWait SinceStart(const delay::ThreadLedger& caller, const OutsideClock& clock,
                               uint64_t queued_ns);
 
+namespace sync_internal {
+// Calls the hook for waits of the kind, if there is one: it may be gone since the wait began.
+void TellOfWait(delay::ThreadLedger& caller, const delay::OutsideWait& wait);
+}  // namespace sync_internal
+
 // Ends a wait of the caller. `kind_of(start_ns)` says what has ended it: kNone where that was no
 // one outside. It is asked only where the caller has blocked.
 template <typename KindOf>
@@ -52,8 +57,29 @@ template <typename KindOf>
   delay::OutsideWait wait = SinceStart(caller, clock, queued_ns);
   if (wait.blocked_ns == 0) return;
   wait.kind = kind_of(wait.start_ns);
-  if (wait.kind != delay::WaitKind::kNone) sync_internal::g_hooks.outside_wait(caller, wait);
+  if (wait.kind != delay::WaitKind::kCounted) sync_internal::TellOfWait(caller, wait);
 }
+
+// The clock of a wait of the caller that is no unit. Nothing where there is no hook for it.
+class OwnWait {
+ public:
+  // Before the wait; End comes once after each Start.
+  void Start(const delay::ThreadLedger& caller) {
+    is_timed_ = __builtin_expect(sync_internal::g_hooks.own_wait != nullptr, 0);
+    if (is_timed_) StartClock(caller);
+  }
+  // As EndOutsideWait.
+  void End(delay::ThreadLedger& caller, uint64_t queued_ns) const {
+    if (__builtin_expect(is_timed_, 0)) EndClock(caller, queued_ns);
+  }
+
+ private:
+  void StartClock(const delay::ThreadLedger& caller);
+  void EndClock(delay::ThreadLedger& caller, uint64_t queued_ns) const;
+
+  bool is_timed_;
+  OutsideClock clock_;  // where it is timed
+};
 
 // Notes that the caller is about to wake threads that wait at the other side of `fd`, or for `key`.
 // Nothing where waits are no units.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <mqueue.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/ipc.h>
@@ -17,8 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <condition_variable>
 #include <cstdio>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -52,9 +56,14 @@ class OutsideWaitTest : public ::testing::Test {
   OutsideWaitTest() {
     waits_.clear();
     imposed_by_wait_ns_ = 0;
+    own_waits_.clear();
     sync_internal::g_hooks.outside_wait = OnWait;
+    sync_internal::g_hooks.own_wait = OnOwnWait;
   }
-  ~OutsideWaitTest() override { sync_internal::g_hooks.outside_wait = nullptr; }
+  ~OutsideWaitTest() override {
+    sync_internal::g_hooks.outside_wait = nullptr;
+    sync_internal::g_hooks.own_wait = nullptr;
+  }
 
   // Runs `wait` in this thread. Once it sleeps in the kernel, another thread calls `wake`.
   static void WaitAndWake(const std::function<void()>& wait, const std::function<void()>& wake) {
@@ -79,16 +88,20 @@ class OutsideWaitTest : public ::testing::Test {
   }
 
   static inline std::vector<OutsideWait> waits_;
+  static inline std::vector<OutsideWait> own_waits_;  // of the test's thread
   static inline uint64_t imposed_by_wait_ns_;
   FakeProcess process_;
 
- private:
   static void OnWait(delay::ThreadLedger& ledger, const OutsideWait& wait) {
     if (&ledger != LedgerSoFar()) abort();
     waits_.push_back(wait);
     if (imposed_by_wait_ns_ != 0) {
       delay::ImposeDelay(*sync_internal::g_ledger, ledger, imposed_by_wait_ns_);
     }
+  }
+  static void OnOwnWait(delay::ThreadLedger& ledger, const OutsideWait& wait) {
+    if (&ledger != LedgerSoFar() || wait.kind != WaitKind::kNone) abort();
+    if (gettid() == getpid()) own_waits_.push_back(wait);
   }
 };
 
@@ -117,6 +130,105 @@ TEST_F(OutsideWaitTest, InputFromOutsideIsAWaitAndFromAThreadIsNone) {
   waits_.clear();
   WaitAndWake([&] { EXPECT_TRUE(Receives(tcp->input)); }, [&] { Send(tcp->output); });
   EXPECT_TRUE(waits_.empty());
+}
+
+// The first wait of each is that, and another may be for the end of the waker.
+TEST_F(OutsideWaitTest, WaitsThatAThreadEndsAreOwnWaits) {
+  const auto expect_own = [](const std::function<void()>& wait, const std::function<void()>& wake) {
+    own_waits_.clear();
+    WaitAndWake(wait, wake);
+    ASSERT_FALSE(own_waits_.empty());
+    EXPECT_GE(own_waits_[0].blocked_ns, kMs / 2);
+    EXPECT_LE(own_waits_[0].blocked_ns, own_waits_[0].end_ns - own_waits_[0].start_ns);
+    EXPECT_TRUE(waits_.empty());
+  };
+  const SharedChannel pipe = NewPipe();
+  expect_own([&] { EXPECT_TRUE(Receives(pipe->input)); }, [&] { Send(pipe->output); });
+
+  sem_t semaphore;
+  sem_init(&semaphore, 0, 0);
+  expect_own([&] { EXPECT_EQ(sem_wait(&semaphore), 0); }, [&] { sem_post(&semaphore); });
+
+  std::mutex mutex;
+  std::condition_variable condition;
+  bool is_ready = false;
+  expect_own(
+      [&] {
+        std::unique_lock<std::mutex> lock(mutex);
+        condition.wait(lock, [&] { return is_ready; });
+      },
+      [&] {
+        const std::lock_guard<std::mutex> lock(mutex);
+        is_ready = true;
+        condition.notify_one();
+      });
+}
+
+TEST_F(OutsideWaitTest, WaitsForAThreadThatTimeOutAreOwnWaits) {
+  sem_t semaphore;
+  sem_init(&semaphore, 0, 0);
+  timespec deadline;
+  clock_gettime(CLOCK_REALTIME, &deadline);
+  deadline.tv_nsec += kFiveMs.tv_nsec;
+  deadline.tv_sec += deadline.tv_nsec / 1'000'000'000;
+  deadline.tv_nsec %= 1'000'000'000;
+  EXPECT_EQ(sem_timedwait(&semaphore, &deadline), -1);
+  EXPECT_EQ(errno, ETIMEDOUT);
+  ASSERT_EQ(own_waits_.size(), 1u);
+  EXPECT_GE(own_waits_[0].blocked_ns, 4 * kMs);
+  EXPECT_TRUE(waits_.empty());
+}
+
+TEST_F(OutsideWaitTest, WaitsOfTheOutsideAreNoOwnWaits) {
+  ASSERT_EQ(nanosleep(&kFiveMs, nullptr), 0);
+  const SharedChannel pipe = NewPipe();
+  pollfd one = {pipe->input, POLLIN, 0};
+  EXPECT_EQ(poll(&one, 1, 5), 0);
+  EXPECT_EQ(Kinds(), (std::vector{WaitKind::kSleep, WaitKind::kSleep}));
+  EXPECT_TRUE(own_waits_.empty());
+}
+
+TEST_F(OutsideWaitTest, WhatIsThereAtOnceIsNoOwnWait) {
+  pthread_barrier_t barrier;
+  pthread_barrier_init(&barrier, nullptr, 1);
+  std::mutex mutex;
+  sem_t semaphore;
+  sem_init(&semaphore, 0, 100);
+  for (int i = 0; i < 100; ++i) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    EXPECT_EQ(sem_wait(&semaphore), 0);
+    EXPECT_EQ(pthread_barrier_wait(&barrier), PTHREAD_BARRIER_SERIAL_THREAD);
+  }
+  std::atomic<pid_t> tid{0};
+  std::thread other([&] { tid = gettid(); });
+  WaitUntil("the thread ends", [&] {
+    return tid != 0 && access(("/proc/self/task/" + std::to_string(tid)).c_str(), F_OK) != 0;
+  });
+  other.join();
+  EXPECT_TRUE(own_waits_.empty());
+  pthread_barrier_destroy(&barrier);
+}
+
+// As where the profiler has left, and has come again for other units.
+TEST_F(OutsideWaitTest, HooksMayBeGoneAtTheEndOfAWait) {
+  const SharedChannel pipe = NewPipe();
+  const auto receive = [&] { EXPECT_TRUE(Receives(pipe->input)); };
+  WaitAndWake(receive, [&] {
+    sync_internal::g_hooks.outside_wait = nullptr;
+    sync_internal::g_hooks.own_wait = nullptr;
+    SendFromOutside(pipe->output);
+  });
+  sync_internal::g_hooks.outside_wait = OnWait;
+  sync_internal::g_hooks.own_wait = OnOwnWait;
+  sem_t semaphore;
+  sem_init(&semaphore, 0, 0);
+  WaitAndWake([&] { EXPECT_EQ(sem_wait(&semaphore), 0); },
+              [&] {
+                sync_internal::g_hooks.own_wait = nullptr;
+                sem_post(&semaphore);
+              });
+  EXPECT_TRUE(waits_.empty());
+  EXPECT_TRUE(own_waits_.empty());
 }
 
 TEST_F(OutsideWaitTest, InputThatIsThereIsNoWait) {

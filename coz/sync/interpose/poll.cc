@@ -108,8 +108,9 @@ int WaitForAny(Call call, GoOn go_on, FindWaker find_waker, IsByTree is_by_tree)
   return WaitForIo(
       wait, [&](int result) { return result > 0 ? find_waker() : 0; },
       [&](int result, uint64_t start_ns) {
-        return result > 0 && !has_timed_out && !is_by_tree(start_ns) ? delay::WaitKind::kPoll
-                                                                     : delay::WaitKind::kNone;
+        if (has_timed_out) return delay::WaitKind::kCounted;
+        return result > 0 && !is_by_tree(start_ns) ? delay::WaitKind::kPoll
+                                                   : delay::WaitKind::kNone;
       });
 }
 

@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "coz/sync/delay/io_tables.h"
+#include "coz/sync/interpose/blocked_scope.h"
 #include "coz/sync/interpose/io_wait.h"
 #include "coz/sync/interpose/reserved_signals.h"
 #include "coz/sync/interpose/thread_sync.h"

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "coz/sync/interpose/blocked_scope.h"
 #include "coz/sync/interpose/thread_exit.h"
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/virtual_timeout.h"

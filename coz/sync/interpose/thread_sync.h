@@ -59,6 +59,9 @@ struct ThreadHooks {
   // The outside has ended a wait of the calling thread, in a wrapped call. May impose delay. Null:
   // such waits are no units.
   void (*outside_wait)(delay::ThreadLedger& ledger, const delay::OutsideWait& wait) = nullptr;
+  // A wait that is no unit has ended: another thread, a time-out or a signal has ended it. Null
+  // where `outside_wait` is; may be null.
+  void (*own_wait)(delay::ThreadLedger& ledger, const delay::OutsideWait& wait) = nullptr;
 };
 
 namespace sync_internal {
@@ -327,55 +330,6 @@ inline int NoteTry(int result, int busy) {
   }
   return result;
 }
-
-// Whether a wait may be over before it begins. The join of a thread that has ended is. A wait for a
-// lock that was just found taken is not: it lies ahead, although the thread may spin in it and
-// never give up its CPU.
-enum class WaitStart { kMayBeOver, kIsAhead };
-
-// A wait of the calling thread that another thread may end.
-class BlockedScope {
- public:
-  explicit BlockedScope(WaitStart start = WaitStart::kMayBeOver) : thread_(CurrentThreadLedger()) {
-    if (thread_ == nullptr) return;
-    LeaveCpu(*thread_);
-    const uint64_t now_ns = MonotonicNowNs();
-    wait_ = start == WaitStart::kIsAhead ? delay::BeginWait(*thread_, now_ns)
-                                         : BeginThreadWait(*thread_, now_ns);
-  }
-  BlockedScope(const BlockedScope&) = delete;
-  BlockedScope& operator=(const BlockedScope&) = delete;
-
-  // Another thread ended the wait through `object`. The caller calls this or EndedOtherwise, once.
-  void EndedByThread(const void* object) {
-    if (thread_ == nullptr) return;
-    const uint64_t now_ns = MonotonicNowNs();
-    delay::ResumeStretch(*thread_, now_ns);
-    const uint64_t queued_ns = BackOnCpu(*thread_);
-    EndThreadWait(*thread_, wait_, now_ns, sync_internal::g_ledger->wakes.Find(object));
-    if (queued_ns != 0) delay::GoOnFromCpu(*sync_internal::g_ledger, *thread_);
-  }
-  // The wait timed out or was interrupted, or something outside the program ended it.
-  void EndedOtherwise() {
-    if (thread_ == nullptr) return;
-    ResumeRunning(*thread_);
-    delay::EndWaitUncredited(*thread_);
-  }
-  // When the wait began; 0 where the thread is not profiled.
-  uint64_t start_ns() const { return wait_.start_ns; }
-
-  void End(bool by_thread, const void* object) {
-    if (by_thread) {
-      EndedByThread(object);
-    } else {
-      EndedOtherwise();
-    }
-  }
-
- private:
-  delay::ThreadLedger* thread_;
-  delay::Wait wait_ = {};
-};
 
 }  // namespace coz::interpose
 

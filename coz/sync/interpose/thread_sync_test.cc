@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "coz/base/clock.h"
+#include "coz/sync/interpose/blocked_scope.h"
 #include "gtest/gtest.h"
 
 namespace coz::interpose {
