@@ -288,8 +288,9 @@ absl::StatusOr<TracedThread> Injector::StopSafely() {
         last = std::string(thread.status().message());
         continue;
       }
-      const absl::Status safe =
-          safe_points->Check(tid, thread->WaitingCall(), thread->WaitsForThread());
+      const user_regs_struct& registers = thread->registers();
+      const absl::Status safe = safe_points->Check(
+          {tid, registers.rsp, registers.fs_base, thread->WaitingCall(), thread->WaitsForThread()});
       if (safe.ok()) {
         if (absl::Status judged = JudgeFilters(*thread); !judged.ok()) return judged;
         Step("stopped");

@@ -169,6 +169,18 @@ absl::Status IsSafe(const ThreadState& state) {
   return absl::OkStatus();
 }
 
+bool IsOnOwnStack(const std::vector<Mapping>& mappings, uint64_t stack_pointer,
+                  uint64_t thread_pointer, bool is_first) {
+  const Mapping* const mapping = MappingAt(mappings, stack_pointer);
+  if (mapping == nullptr) return false;
+  if (mapping->path == "[stack]") return is_first;
+  if (stack_pointer >= thread_pointer || thread_pointer >= mapping->end) return false;
+  const Mapping* const below = MappingAt(mappings, mapping->begin - 1);
+  const bool has_guard =
+      below != nullptr && below->path.empty() && !below->is_writable && !below->is_executable;
+  return has_guard || !is_first;
+}
+
 struct SafePoints::Unwinder {
   explicit Unwinder(pid_t pid) {
     static char no_path[] = "";
@@ -211,14 +223,18 @@ SafePoints::SafePoints(pid_t pid) : pid_(pid), unwinder_(std::make_unique<Unwind
 
 SafePoints::~SafePoints() = default;
 
-absl::Status SafePoints::Check(pid_t tid, int64_t waiting_call, bool waits_for_thread) {
+absl::Status SafePoints::Check(const Stopped& thread) {
+  if (!IsOnOwnStack(ReadMappings(pid_), thread.stack_pointer, thread.thread_pointer,
+                    thread.tid == pid_)) {
+    return Unsafe("it is on a small stack, as goroutines and fibers have");
+  }
   if (!unwinder_->is_attached) return Unsafe("its stack cannot be unwound");
   struct Walk {
     Dwfl* dwfl;
     ThreadState state;
   } walk = {unwinder_->dwfl, {}};
-  walk.state.waiting_call = waiting_call;
-  walk.state.waits_for_thread = waits_for_thread;
+  walk.state.waiting_call = thread.waiting_call;
+  walk.state.waits_for_thread = thread.waits_for_thread;
   walk.state.has_other_malloc = has_other_malloc_;
   const auto visit = +[](Dwfl_Frame* frame, void* opaque) -> int {
     constexpr size_t kMostFrames = 512;
@@ -240,7 +256,7 @@ absl::Status SafePoints::Check(pid_t tid, int64_t waiting_call, bool waits_for_t
     w.state.frames.push_back(seen);
     return w.state.frames.size() < kMostFrames ? DWARF_CB_OK : DWARF_CB_ABORT;
   };
-  walk.state.is_whole = dwfl_getthread_frames(unwinder_->dwfl, tid, visit, &walk) == 0;
+  walk.state.is_whole = dwfl_getthread_frames(unwinder_->dwfl, thread.tid, visit, &walk) == 0;
   // libdw takes a thread whose registers it could not read, as it was just killed, for one that it
   // still holds, and asserts in the next walk that there is none.
   if (walk.state.frames.empty()) unwinder_ = std::make_unique<Unwinder>(pid_);

@@ -3,7 +3,8 @@
 //
 // Such a thread waits for something outside, or runs code of the program; and on its whole stack is
 // no function of the loader, of an allocator, or of libc that takes these locks. What cannot be
-// unwound to its end is not known, and so is not safe.
+// unwound to its end is not known, and so is not safe. And its stack is the one that libc has given
+// it: below that of a goroutine or a fiber is no room for a call.
 //
 // Shape    SafePoints: for one process; Check: for a thread that the caller has stopped
 // Units    none
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "coz/attach/process_view.h"
 
 namespace coz::attach {
 
@@ -44,6 +46,13 @@ struct ThreadState {
 
 absl::Status IsSafe(const ThreadState& state);
 
+// Whether a thread's stack pointer is on the stack that libc, or the kernel for the first thread,
+// has made for it. libc puts the thread's control block, to which `thread_pointer` (fs) points, at
+// the upper end of it. That of the first thread may lie beside any memory. After a fork the first
+// thread may be on the stack of another, which has a guard below.
+bool IsOnOwnStack(const std::vector<Mapping>& mappings, uint64_t stack_pointer,
+                  uint64_t thread_pointer, bool is_first);
+
 // Whether a thread waits in a call in which it may be safe. To choose whom to stop.
 bool IsWaitForOutside(int64_t system_call);
 
@@ -55,8 +64,15 @@ class SafePoints {
   SafePoints(const SafePoints&) = delete;
   SafePoints& operator=(const SafePoints&) = delete;
 
-  // Of a thread that is stopped; what it waits for is as in ThreadState.
-  absl::Status Check(pid_t tid, int64_t waiting_call, bool waits_for_thread);
+  struct Stopped {
+    pid_t tid;
+    uint64_t stack_pointer;
+    uint64_t thread_pointer;
+    // As in ThreadState.
+    int64_t waiting_call;
+    bool waits_for_thread;
+  };
+  absl::Status Check(const Stopped& thread);
 
  private:
   struct Unwinder;

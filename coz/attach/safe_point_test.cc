@@ -113,6 +113,34 @@ TEST(SafePointTest, SystemCallThatAnAllocatorMakesIsNoWaitForOutside) {
   EXPECT_TRUE(IsWaitForOutside(SYS_epoll_wait));
 }
 
+// What is below the stack pointer of a goroutine or a fiber belongs to another, or to nobody.
+TEST(SafePointTest, StackThatTheProgramHasMadeIsNotTheThreadsOwn) {
+  const std::vector<Mapping> mappings = ParseMappings(
+      "c000000000-c000400000 rw-p 00000000 00:00 0 \n"
+      "7f0000000000-7f0000001000 ---p 00000000 00:00 0 \n"
+      "7f0000001000-7f0000803000 rw-p 00000000 00:00 0 \n"
+      "7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0 [stack]\n");
+  constexpr uint64_t kThread = 0x7f00008006c0;
+  EXPECT_TRUE(IsOnOwnStack(mappings, kThread - 0x100, kThread, false));
+  EXPECT_FALSE(IsOnOwnStack(mappings, 0xc000112f18, kThread, false));
+  // Of the same mapping, but above the thread's control block.
+  EXPECT_FALSE(IsOnOwnStack(mappings, kThread + 0x1000, kThread, false));
+  EXPECT_FALSE(IsOnOwnStack(mappings, 0x1000, kThread, false));
+}
+
+// It has its stack from the kernel, and its control block may lie beside other memory.
+TEST(SafePointTest, StackOfTheFirstThreadIsTheKernelsOrThatOfTheThreadThatForked) {
+  const std::vector<Mapping> mappings = ParseMappings(
+      "7f0000001000-7f0000803000 rw-p 00000000 00:00 0 \n"
+      "7f1000000000-7f1000001000 ---p 00000000 00:00 0 \n"
+      "7f1000001000-7f1000803000 rw-p 00000000 00:00 0 \n"
+      "7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0 [stack]\n");
+  EXPECT_TRUE(IsOnOwnStack(mappings, 0x7ffc0001f000, 0x7f00008006c0, true));
+  EXPECT_FALSE(IsOnOwnStack(mappings, 0x7f0000800000, 0x7f00008006c0, true));
+  EXPECT_TRUE(IsOnOwnStack(mappings, 0x7f1000800000, 0x7f10008006c0, true));
+  EXPECT_FALSE(IsOnOwnStack(mappings, 0x7ffc0001f000, 0x7f00008006c0, false));
+}
+
 // As of one that was killed just now. libdw would assert in the second walk.
 TEST(SafePointTest, ThreadWhoseRegistersCannotBeReadIsUnsafeEachTime) {
   const pid_t pid = fork();
@@ -120,7 +148,9 @@ TEST(SafePointTest, ThreadWhoseRegistersCannotBeReadIsUnsafeEachTime) {
     for (;;) pause();
   }
   SafePoints points(pid);
-  for (int i = 0; i < 2; ++i) EXPECT_FALSE(points.Check(pid, SYS_pause, false).ok());
+  // The child's stack is where this one is.
+  const auto stack = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(points.Check({pid, stack, 0, SYS_pause, false}).ok());
   kill(pid, SIGKILL);
   waitpid(pid, nullptr, 0);
 }

@@ -20,7 +20,9 @@
 #include "coz/runtime/patched_code.h"
 #include "coz/runtime/process_entry.h"
 #include "coz/runtime/process_hooks.h"
+#include "coz/runtime/program_kind.h"
 #include "coz/runtime/progress_points.h"
+#include "coz/runtime/runtime.h"
 #include "coz/runtime/runtime_state.h"
 #include "coz/runtime/thread_hooks.h"
 #include "coz/sampler/sampler.h"
@@ -74,6 +76,45 @@ void AwaitBreakpoints(const shared::ProcessSlot& process, uint32_t image) {
   }
 }
 
+// Whether `control` has the sampler's status of this process.
+bool IsFirstProcess(const shared::ControlBlock& control) {
+  return g_pid == control.target_pid.load(std::memory_order_relaxed);
+}
+
+void BeginSampling() {
+  shared::ControlBlock& control = *g_control;
+  const sampler::SamplerStatus status = StartSampling(control);
+  if (status.handler_errno != 0) interpose::LiftSignalShield();
+  if (!IsFirstProcess(control)) {
+    if (status.source == sampler::SamplingSource::kNone) {
+      shared::Add(control.counters.processes_without_sampling);
+    }
+    return;
+  }
+  control.sampler_status = status;
+  control.sampler_ready.fetch_add(1, std::memory_order_release);
+}
+
+void BeginSamplingLate() {
+  if (!IsProfiledProcess()) return;
+  if (!IsFirstProcess(*g_control)) {
+    g_control->counters.processes_without_sampling.fetch_sub(1, std::memory_order_relaxed);
+  }
+  BeginSampling();
+}
+
+// Go's runtime takes all signals when it starts. Where it does so by libc, the signal shield sees to
+// it, and samples may come from then on. Where it makes the system call itself, which nobody sees, a
+// sample would go to its handler, which ends the program.
+void AwaitGosHandlers() {
+  interpose::AwaitReservedAction(BeginSamplingLate);
+  if (!IsFirstProcess(*g_control)) {
+    return shared::Add(g_control->counters.processes_without_sampling);
+  }
+  g_control->sampler_status = sampler::SamplerStatus();
+  g_control->sampler_status.awaits_handler = true;
+}
+
 void Attach(shared::ControlBlock* control) {
   const pid_t pid = getpid();
   shared::ProcessSlot* process = shared::TakeProcessSlot(*control, pid, getppid());
@@ -111,23 +152,19 @@ void Attach(shared::ControlBlock* control) {
   atexit(PayAtExit);
   if (control->awaits_breakpoints.load(std::memory_order_relaxed) != 0)
     AwaitBreakpoints(*process, image);
-  const sampler::SamplerStatus status = StartSampling(*control);
-  if (status.handler_errno != 0) interpose::LiftSignalShield();
-  shared::TakeLentCounters(*control);
-  if (pid != control->target_pid.load(std::memory_order_relaxed)) {
-    if (status.source == sampler::SamplingSource::kNone) {
-      shared::Add(control->counters.processes_without_sampling);
-    }
-    return;
+  if (KindOfProgram() == ProgramKind::kGo) {
+    AwaitGosHandlers();
+  } else {
+    BeginSampling();
   }
-  control->sampler_status = status;
-  control->sampler_ready.fetch_add(1, std::memory_order_release);
+  shared::TakeLentCounters(*control);
 }
 
 __attribute__((constructor)) void InitRuntime() {
   const ErrnoSaver errno_saver;
   interpose::ResolveRealCalls();
   interpose::TakeOutSanitizer(environ);
+  if (KindOfProgram() == ProgramKind::kWithoutLibc) return;
   if (IsGuardOnly()) return GuardBreakpoints();
   if (shared::ControlBlock* control = shared::MapControlBlock()) Attach(control);
 }

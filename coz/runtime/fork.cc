@@ -125,7 +125,9 @@ bool ContinueProfiled() {
   runtime_internal::ShareVisitsOfNobody(control, index, pid);
   GoOnIn(process, slot, pid);
   PublishProcess(*process, image);
-  if (StartSampling(control).source == sampler::SamplingSource::kNone) {
+  // A program that may take the signal without libc has no samples, nor has its child.
+  if (interpose::AwaitsReservedAction() ||
+      StartSampling(control).source == sampler::SamplingSource::kNone) {
     shared::Add(control.counters.processes_without_sampling);
   }
   shared::TakeLentCounters(control);

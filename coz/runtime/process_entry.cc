@@ -3,6 +3,7 @@
 
 #include "coz/patch/code_patcher.h"
 #include "coz/runtime/breakpoint_guard.h"
+#include "coz/runtime/program_kind.h"
 #include "coz/runtime/runtime_state.h"
 #include "coz/runtime/sample_handler.h"
 
@@ -32,18 +33,35 @@ sampler::SamplerOptions OptionsOf(const shared::ControlBlock& control) {
 
 }  // namespace
 
+namespace {
+
+// Go makes the system call exec itself, which cannot be prepared for: a sample in it would go to the
+// new program, and end that.
+bool ExcludesKernel(const shared::ControlBlock& control) {
+  return control.exclude_kernel != 0 || KindOfProgram() == ProgramKind::kGo;
+}
+
+}  // namespace
+
 bool StartSamplingFromOutside(const shared::ControlBlock& control) {
   sampler::SamplerOptions options = OptionsOf(control);
+<<<<<<< HEAD
   options.source = sampler::SamplingSource::kPerfSigtrap;
   if (control.use_cpu_clock.load() != 0) options.source = sampler::SamplingSource::kCpuClock;
   if (control.use_cpu_timers.load() != 0) options.source = sampler::SamplingSource::kCpuTimer;
   return sampler::StartSamplerFromOutside(options, control.exclude_kernel == 0) == 0;
+=======
+  const bool uses_timers = control.use_cpu_timers.load() != 0;
+  options.source =
+      uses_timers ? sampler::SamplingSource::kCpuTimer : sampler::SamplingSource::kPerfSigtrap;
+  return sampler::StartSamplerFromOutside(options, !ExcludesKernel(control)) == 0;
+>>>>>>> h26b
 }
 
 sampler::SamplerStatus StartSampling(shared::ControlBlock& control) {
   sampler::SamplerOptions options = OptionsOf(control);
   options.source = control.wanted_source;
-  options.exclude_kernel = control.exclude_kernel != 0;
+  options.exclude_kernel = ExcludesKernel(control);
   options.shared_event = &g_process->event;
   if (control.use_cpu_clock.load(std::memory_order_acquire) != 0) {
     options.source = sampler::SamplingSource::kCpuClock;

@@ -42,6 +42,12 @@ std::string RemedyFor(int error) {
 }
 
 std::string ExplainNoSource(const SamplerStatus& status) {
+  if (status.awaits_handler) {
+    return "the program is not profiled, as Go's runtime has not taken its signals by libc and "
+           "would "
+           "take a sample for a fault; build it with: CGO_ENABLED=1 go build, and import _ "
+           "\"runtime/cgo\" in package main";
+  }
   if (status.handler_errno != 0) {
     return WithReason("the program is not profiled, as the system refused the handler of SIGTRAP",
                       status.handler_errno) +

@@ -26,6 +26,8 @@ enum class SamplingSource : uint8_t {
 
 struct SamplerStatus {
   SamplingSource source = SamplingSource::kNone;
+  // Nothing is tried until the program has set its handler by a call of libc.
+  bool awaits_handler = false;
   bool kernel_included = false;  // samples are also taken while a thread executes in the kernel
   int32_t perf_sigtrap_errno = 0;
   int32_t perf_setsig_errno = 0;

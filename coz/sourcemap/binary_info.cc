@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coz/base/go_note.h"
 #include "coz/base/unique_fd.h"
 #include "coz/sourcemap/dwarf/debug_file.h"
 
@@ -43,8 +44,16 @@ std::string DescribeForeignElf(const GElf_Ehdr& header) {
 struct Loading {
   bool has_interpreter = false;
   bool has_dynamic = false;
+  bool has_libraries = false;
+  bool is_go = false;
   bool is_pie = false;  // DF_1_PIE: tells an executable from a shared object, both are ET_DYN
 };
+
+bool HasGoNoteAt(Elf* elf, const GElf_Phdr& header) {
+  const Elf_Data* const data =
+      elf_getdata_rawchunk(elf, static_cast<int64_t>(header.p_offset), header.p_filesz, ELF_T_BYTE);
+  return data != nullptr && data->d_buf != nullptr && HasGoNote(data->d_buf, data->d_size);
+}
 
 Loading ReadLoading(Elf* elf) {
   Loading loading;
@@ -54,6 +63,7 @@ Loading ReadLoading(Elf* elf) {
     GElf_Phdr header;
     if (gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr) continue;
     loading.has_interpreter |= header.p_type == PT_INTERP;
+    if (header.p_type == PT_NOTE) loading.is_go |= HasGoNoteAt(elf, header);
     if (header.p_type != PT_DYNAMIC) continue;
     loading.has_dynamic = true;
     Elf_Data* data = elf_getdata_rawchunk(elf, static_cast<int64_t>(header.p_offset),
@@ -61,6 +71,7 @@ Loading ReadLoading(Elf* elf) {
     GElf_Dyn entry;
     for (int j = 0; data != nullptr && gelf_getdyn(data, j, &entry) != nullptr; ++j) {
       if (entry.d_tag == DT_NULL) break;
+      loading.has_libraries |= entry.d_tag == DT_NEEDED;
       if (entry.d_tag == DT_FLAGS_1) loading.is_pie = (entry.d_un.d_val & DF_1_PIE) != 0;
     }
   }
@@ -95,6 +106,8 @@ void DescribeElf(Elf* elf, BinaryInfo* info) {
   info->kind = BinaryInfo::Kind::kElf;
   const Loading loading = ReadLoading(elf);
   info->is_static = IsStatic(header, loading);
+  info->needs_no_library = loading.has_interpreter && !loading.has_libraries;
+  info->is_go = loading.is_go;
   info->is_position_independent = header.e_type == ET_DYN;
   info->description = info->is_static                  ? "a statically linked executable"
                       : !info->is_position_independent ? "an executable"
@@ -149,6 +162,15 @@ absl::StatusOr<BinaryInfo> DescribeBinary(const std::string& path,
   return info;
 }
 
+bool IsGoProgram(const std::string& path) {
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.ok()) return false;
+  elf_version(EV_CURRENT);
+  const std::unique_ptr<Elf, int (*)(Elf*)> elf(
+      elf_begin(fd.get(), ELF_C_READ_MMAP_PRIVATE, nullptr), elf_end);
+  return elf != nullptr && elf_kind(elf.get()) == ELF_K_ELF && ReadLoading(elf.get()).is_go;
+}
+
 absl::Status CheckProfilable(const BinaryInfo& info, bool needs_debug_info) {
   switch (info.kind) {
     case BinaryInfo::Kind::kScript:
@@ -166,9 +188,13 @@ absl::Status CheckProfilable(const BinaryInfo& info, bool needs_debug_info) {
   }
   if (info.is_static) {
     return absl::FailedPreconditionError(absl::StrFormat(
-        "%s is statically linked, so the profiler's library cannot be loaded into it; link it "
-        "without -static",
-        info.path));
+        "%s is statically linked, so the profiler's library cannot be loaded into it; %s",
+        info.path, info.is_go ? kGoRemedy : "link it without -static"));
+  }
+  if (info.needs_no_library) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s is linked with no C library, so the profiler's library sees none of its calls; %s",
+        info.path, info.is_go ? kGoRemedy : "link it with libc"));
   }
   if (!info.debug_path.empty() || !needs_debug_info) return absl::OkStatus();
   return absl::FailedPreconditionError(info.debug_problem);

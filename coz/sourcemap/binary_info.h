@@ -29,9 +29,11 @@ struct BinaryInfo {
 
   std::string path;
   Kind kind = Kind::kOther;
-  std::string interpreter;  // of a script: its path, the first word after "#!"
-  std::string description;  // for people: "a shared object", "an empty file"
-  bool is_static = false;   // an executable without loader: nothing can be preloaded into it
+  std::string interpreter;        // of a script: its path, the first word after "#!"
+  std::string description;        // for people: "a shared object", "an empty file"
+  bool is_static = false;         // an executable without loader: nothing can be preloaded into it
+  bool needs_no_library = false;  // it has a loader, but no libc: nothing preloaded is called
+  bool is_go = false;
   bool is_position_independent = false;
   bool has_symbols = false;     // .symtab, not only the dynamic ones
   bool has_debug_info = false;  // in itself
@@ -40,11 +42,20 @@ struct BinaryInfo {
   std::string debug_path;  // the file with the debug information: its own path, another, or empty
   std::string debug_problem;  // why `debug_path` is empty, one sentence
   std::string build_id;       // hexadecimal, or empty
+
+  bool can_be_preloaded() const { return kind == Kind::kElf && !is_static && !needs_no_library; }
 };
 
 // `debug_search_path` as in ReadOptions.
 absl::StatusOr<BinaryInfo> DescribeBinary(const std::string& path,
                                           const std::string& debug_search_path = "");
+
+// Of a file that can be read. Go makes some system calls without libc.
+bool IsGoProgram(const std::string& path);
+
+// How a Go program is built that the runtime can be preloaded into.
+inline constexpr char kGoRemedy[] =
+    "build it with: CGO_ENABLED=1 go build, and import _ \"runtime/cgo\" in package main";
 
 // OK if the runtime can be preloaded and, where `needs_debug_info`, lines can be known.
 absl::Status CheckProfilable(const BinaryInfo& info, bool needs_debug_info = true);

@@ -5,6 +5,7 @@
 
 #include "coz/sourcemap/cache.h"
 #include "coz/sourcemap/scope.h"
+#include "coz/supervisor/doctor/own_signals.h"
 #include "coz/supervisor/target/child_process.h"
 
 namespace coz::supervisor {
@@ -31,6 +32,7 @@ absl::StatusOr<ProgramFacts> LookAtProgram(const std::string& name) {
   facts.gains_rights = GainsRights(*path);
   facts.marks = points::FindMarksInFile(*path);
   facts.waits = FindUnseenWaits(*path);
+  facts.takes_signals_itself = TakesSignalsItself(facts.info);
   if (facts.info.debug_path.empty()) return facts;
   const auto summary = sourcemap::SummarizeDebugInfo(*path);
   if (summary.ok()) facts.debug = *summary;

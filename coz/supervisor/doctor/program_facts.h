@@ -30,6 +30,7 @@ struct ProgramFacts {
   uint64_t bytes_in_scope = 0;  // of code
   points::MarksInFile marks;
   UnseenWaits waits;
+  bool takes_signals_itself = false;  // see TakesSignalsItself
 };
 
 // `name`: a path, or a name to be sought in $PATH. Reads its debug information, as a run would.

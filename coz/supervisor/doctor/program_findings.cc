@@ -32,13 +32,18 @@ std::string Run(const ProgramFacts& facts, const char* options) {
 
 Finding FileKind(const ProgramFacts& facts) {
   const BinaryInfo& info = facts.info;
-  if (info.kind == BinaryInfo::Kind::kElf && !info.is_static) {
+  if (info.can_be_preloaded()) {
     return {Grade::kGood, "file", absl::StrCat(info.description, ", dynamically linked"), ""};
   }
   if (info.is_static) {
     return {Grade::kProblem, "file",
             "statically linked, so the profiler's library cannot be loaded into it",
-            "link it without -static"};
+            info.is_go ? sourcemap::kGoRemedy : "link it without -static"};
+  }
+  if (info.needs_no_library) {
+    return {Grade::kProblem, "file",
+            "linked with no C library, so the profiler's library sees none of its calls",
+            info.is_go ? sourcemap::kGoRemedy : "link it with libc"};
   }
   const bool is_script = info.kind == BinaryInfo::Kind::kScript;
   return {Grade::kProblem, "file", absl::StrCat(info.description, ", not an x86-64 program"),
@@ -54,6 +59,21 @@ Finding Rights(const ProgramFacts& facts) {
           "preloads nothing into it",
           absl::StrCat("profile a copy, as the user that it becomes: cp ",
                        report::Quoted(facts.info.path), " .")};
+}
+
+Finding Signals(const ProgramFacts& facts) {
+  if (facts.takes_signals_itself) {
+    return {Grade::kProblem, "signals",
+            "it handles signals by the system call rt_sigaction without libc, and might take a "
+            "sample for a signal of its own",
+            "let it use sigaction()"};
+  }
+  if (!facts.info.is_go || !facts.info.can_be_preloaded()) return {};
+  return {
+      Grade::kNote, "Go",
+      "its runtime makes system calls without libc: time in the kernel is not sampled, and where "
+      "goroutines wait for each other, effects look smaller or larger than they are",
+      "see: docs/running.md, Go"};
 }
 
 Finding DebugInformation(const ProgramFacts& facts) {
@@ -99,7 +119,8 @@ Finding Scope(const ProgramFacts& facts) {
 }
 
 Finding Optimized(const ProgramFacts& facts) {
-  const uint64_t bare = facts.debug.units_unoptimized;
+  // Go optimizes unless it is told not to, and does not say so.
+  const uint64_t bare = facts.info.is_go ? 0 : facts.debug.units_unoptimized;
   if (bare == 0 || bare < facts.debug.units_optimized) return {};
   return {Grade::kWarning, "optimization",
           absl::StrFormat("%d of %s compiled without -O: other lines matter than in the program "
@@ -180,7 +201,8 @@ Finding Waits(const ProgramFacts& facts) {
 std::vector<Finding> FindingsOfProgram(const ProgramFacts& facts) {
   std::vector<Finding> findings = {FileKind(facts)};
   if (facts.info.kind != BinaryInfo::Kind::kElf) return findings;
-  for (const auto check : {Rights, DebugInformation, Scope, Optimized, Symbols, Points, Waits}) {
+  for (const auto check :
+       {Rights, Signals, DebugInformation, Scope, Optimized, Symbols, Points, Waits}) {
     Finding finding = check(facts);
     if (!finding.subject.empty()) findings.push_back(std::move(finding));
   }

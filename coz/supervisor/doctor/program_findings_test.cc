@@ -89,6 +89,28 @@ TEST(ProgramFindingsTest, StaticProgramsAndScriptsAreProblems) {
   EXPECT_THAT(findings.front().remedy, HasSubstr("--follow=all"));
 }
 
+TEST(ProgramFindingsTest, GoIsToldHowItIsBuiltWithLibc) {
+  ProgramFacts facts = GoodProgram();
+  EXPECT_EQ(Of(facts, "Go").subject, "");
+  facts.info.is_go = true;
+  EXPECT_EQ(Of(facts, "Go").grade, Grade::kNote);
+  facts.debug.units_unoptimized = 20;
+  EXPECT_EQ(Of(facts, "optimization").subject, "") << "it does not say how it is compiled";
+  facts.info.needs_no_library = true;
+  EXPECT_EQ(Of(facts, "file").grade, Grade::kProblem);
+  EXPECT_THAT(Of(facts, "file").remedy, HasSubstr("runtime/cgo"));
+  EXPECT_EQ(Of(facts, "Go").subject, "") << "first things first";
+  facts.info.needs_no_library = false;
+  facts.info.is_static = true;
+  EXPECT_THAT(Of(facts, "file").remedy, HasSubstr("runtime/cgo"));
+}
+
+TEST(ProgramFindingsTest, SignalsWithoutLibcAreAProblem) {
+  ProgramFacts facts = GoodProgram();
+  facts.takes_signals_itself = true;
+  EXPECT_EQ(Of(facts, "signals").grade, Grade::kProblem);
+}
+
 TEST(ProgramFindingsTest, ProgramThatGainsRightsIsAProblem) {
   ProgramFacts facts = GoodProgram();
   facts.gains_rights = true;

@@ -31,9 +31,7 @@ Known WhatIsKnown(const std::string& word) {
   const absl::StatusOr<std::string> path = FindProgram(word);
   if (!path.ok()) return Known::kNothing;
   const absl::StatusOr<sourcemap::BinaryInfo> info = sourcemap::DescribeBinary(*path);
-  if (!info.ok() || info->kind != sourcemap::BinaryInfo::Kind::kElf || info->is_static) {
-    return Known::kNothing;
-  }
+  if (!info.ok() || !info->can_be_preloaded()) return Known::kNothing;
   if (!info->debug_path.empty()) return Known::kLines;
   // Many words are names of the system's tools.
   if (!absl::StrContains(word, "/")) return Known::kNothing;

@@ -38,6 +38,8 @@ constexpr uint64_t kPollNs = 20 * kNsPerMs;
 // Until the program has announced itself and its table is answered for.
 constexpr uint64_t kStartPollNs = 1 * kNsPerMs;
 constexpr uint64_t kStartNs = 200 * kNsPerMs;
+// Go's runtime has begun by then.
+constexpr uint64_t kLongStartNs = 2 * kNsPerSecond;
 
 // While a point is added or removed.
 constexpr uint64_t kChangePollNs = 5 * kNsPerMs;
@@ -228,6 +230,14 @@ void Run::WriteHead() {
   if (control_.block().sampler_ready.load(std::memory_order_acquire) == 0) return;
   const std::string explanation = sampler::ExplainSamplerStatus(sampler);
   if (!explanation.empty()) Say(explanation);
+}
+
+void Run::SayIfItAwaitsHandler() {
+  const shared::ControlBlock& block = control_.block();
+  if (block.sampler_ready.load(std::memory_order_acquire) != 0) return;
+  const sampler::SamplerStatus status = block.sampler_status;
+  if (!status.awaits_handler || std::exchange(says_it_awaits_handler_, true)) return;
+  Say(sampler::ExplainSamplerStatus(status));
 }
 
 // False while a unit that was named is not loaded yet.
@@ -423,6 +433,7 @@ void Run::Loop() {
     uint64_t next_ns = now_ns + (now_ns < start_ns_ + kStartNs ? kStartPollNs : kPollNs);
     const bool attached = block.sampler_ready.load(std::memory_order_acquire) != 0;
     if (attached && !head_written_) WriteHead();
+    if (!attached && now_ns > start_ns_ + kLongStartNs) SayIfItAwaitsHandler();
     AnswerRequests();
     if (requests_->is_changing()) next_ns = now_ns + kChangePollNs;
     if (head_written_ && neighbours_.IsDue(now_ns)) LookForNeighbours();
@@ -572,11 +583,12 @@ RunResult Run::Finish() {
   RunResult result;
   result.exit = child_->exit_state();
   result.runtime_attached = control_.block().images.load(std::memory_order_relaxed) != 0;
+  SayIfItAwaitsHandler();
   const bool cannot_sample =
       control_.block().sampler_ready.load(std::memory_order_acquire) != 0 &&
       control_.block().sampler_status.source == sampler::SamplingSource::kNone;
-  result.why_is_said =
-      cannot_sample || control_.block().has_complained.load(std::memory_order_relaxed) != 0;
+  result.why_is_said = cannot_sample || says_it_awaits_handler_ ||
+                       control_.block().has_complained.load(std::memory_order_relaxed) != 0;
   if (const UnitIndex::Object* const object = units_.NotShared()) {
     result.not_shared = object->path;
     result.why_not_shared = object->why_no_table;

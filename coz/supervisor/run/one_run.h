@@ -83,6 +83,8 @@ class Run : public experiment::ExperimentSink {
   void TakeSlots();
   void BeginRecords(report::ProfileWriter writer);
   void WriteHead();
+  // See sampler::SamplerStatus::awaits_handler.
+  void SayIfItAwaitsHandler();
   bool ChooseUnits();
   bool IsToGoOn();
   void Wait(uint64_t until_ns);
@@ -132,6 +134,7 @@ class Run : public experiment::ExperimentSink {
   uint64_t alone_since_ns_ = 0;  // the first process has ended, and no other is to be seen
   std::string current_;
   bool head_written_ = false;
+  bool says_it_awaits_handler_ = false;
   bool ended_by_duration_ = false;
   std::optional<UntilGoal> until_;
   std::optional<UntilGoal> verdicts_;  // where `until_` is not there

@@ -12,14 +12,14 @@
 #include "coz/sourcemap/binary_info.h"
 #include "coz/sourcemap/line_table.h"
 #include "coz/sourcemap/scope.h"
+#include "coz/supervisor/doctor/own_signals.h"
 
 namespace coz::supervisor {
 namespace {
 
 // What can be profiled of a program without debug information.
 const char* OtherUnit(const sourcemap::BinaryInfo& info, bool needs_debug_info) {
-  const bool can_be_loaded = info.kind == sourcemap::BinaryInfo::Kind::kElf && !info.is_static;
-  if (!needs_debug_info || !can_be_loaded) return "";
+  if (!needs_debug_info || !info.can_be_preloaded()) return "";
   return info.has_symbols ? "; or profile its functions, which needs no -g: --unit=function"
                           : "; or profile it as a whole: --unit=library";
 }
@@ -34,8 +34,11 @@ absl::Status CheckProgram(const RunOptions& options, const std::string& program)
                                 options.units.kind == sourcemap::UnitKind::kFile;
   absl::Status status = sourcemap::CheckProfilable(*info, needs_debug_info);
   // Where libraries are in scope, the program itself need not have debug information.
-  const bool only_libraries = info->kind == sourcemap::BinaryInfo::Kind::kElf && !info->is_static &&
-                              !options.binary_scope.empty();
+  const bool only_libraries = info->can_be_preloaded() && !options.binary_scope.empty();
+  if (info->can_be_preloaded() && TakesSignalsItself(*info)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(program, " ", kTakesSignalsItself, " (of a launcher: --follow=all)"));
+  }
   if (status.ok() || only_libraries) return absl::OkStatus();
   return absl::Status(status.code(),
                       absl::StrCat(status.message(), OtherUnit(*info, needs_debug_info),

@@ -26,6 +26,7 @@
 #include "coz/base/clock.h"
 #include "coz/base/signal_mask.h"
 #include "coz/shared/slot_loops.h"
+#include "coz/sourcemap/binary_info.h"
 
 namespace coz::supervisor {
 namespace {
@@ -196,7 +197,10 @@ absl::Status AttachedProcess::ChooseSource(const Options& options) {
   }
   if (options.source != sampler::SamplingSource::kCpuTimer) {
     events_ = std::make_unique<ThreadEvents>();
-    absl::Status opened = events_->Open(pid_, options.sampling_period_ns, options.exclude_kernel);
+    // As in the runtime: Go's exec is not seen before it happens.
+    const bool exclude_kernel =
+        options.exclude_kernel || sourcemap::IsGoProgram(absl::StrFormat("/proc/%d/exe", pid_));
+    absl::Status opened = events_->Open(pid_, options.sampling_period_ns, exclude_kernel);
     status_ = events_->status();
     if (opened.ok() || options.source == sampler::SamplingSource::kPerfSigtrap) return opened;
     events_.reset();

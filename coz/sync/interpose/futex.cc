@@ -1,6 +1,6 @@
 // libc's syscall() and prctl(). Programs use syscall() for futexes (C++20's atomic wait, Rust's
-// std, absl::Mutex, folly, TBB), to make processes, and to install seccomp filters. prctl()
-// installs such filters too. Process: target. Context: the program's threads.
+// std, absl::Mutex, folly, TBB), to make processes and become other programs, to handle signals, and
+// to install seccomp filters. prctl() installs such filters too. Process: target. Context: the program's threads.
 //
 // The runtime does not see what the program does in its own atomics before and after a call. So a
 // lock that the program releases there is free before the waker has paid.
@@ -14,7 +14,9 @@
 #include <cstdint>
 
 #include "coz/sync/interpose/blocked_scope.h"
+#include "coz/sync/interpose/process_hooks.h"
 #include "coz/sync/interpose/raw_clone.h"
+#include "coz/sync/interpose/signal_shield.h"
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/virtual_timeout.h"
 #include "coz/sync/interpose/wrapped_calls.h"
@@ -183,6 +185,16 @@ bool InstallsSeccompFilter(const SystemCall& call) {
   return child;
 }
 
+// See ExecUnsampled in exec.cc. The environment stays as it is.
+[[gnu::noinline]] long ExecCall(const SystemCall& call) {
+  PayIfBehind();
+  if (!g_process_hooks.is_profiled()) return call();
+  g_process_hooks.prepare_for_exec();
+  const long result = call();
+  g_process_hooks.resume_after_failed_exec();
+  return result;
+}
+
 inline bool IsOurs(long number) {
   return number == SYS_futex || number == SYS_futex_waitv ||
          (number >= SYS_futex_wake && number <= SYS_futex_requeue) || number == SYS_seccomp ||
@@ -207,6 +219,12 @@ long CozSyscall(long number, long a, long b, long c, long d, long e, long f) {
   if (__builtin_expect(coz::interpose::IsCloneCall(number), 0) &&
       !coz::interpose::HasLeftThreadSync() && coz::interpose::CopiesProcess(number, a, b)) {
     return coz::interpose::ForkCall({number, a, b, c, d, e, f, nullptr});
+  }
+  if (__builtin_expect(number == SYS_execve || number == SYS_execveat, 0)) {
+    return coz::interpose::ExecCall({number, a, b, c, d, e, f, nullptr});
+  }
+  if (__builtin_expect(number == SYS_rt_sigaction, 0)) {
+    return coz::interpose::RtSigaction(a, b, c, d);
   }
   return coz::interpose::g_real.syscall(number, a, b, c, d, e, f);
 }

@@ -8,9 +8,12 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 
 #include "coz/base/interrupted_call.h"
+#include "coz/base/kernel_sigaction.h"
 #include "coz/base/raw_syscall.h"
+#include "coz/base/readable.h"
 #include "coz/base/sampling_signal.h"
 #include "coz/sync/interpose/io_object.h"
 #include "coz/sync/interpose/reserved_signals.h"
@@ -50,6 +53,7 @@ struct sigaction g_disposition;  // of the reserved signal, as the program sees 
 bool g_keeps_masks = true;       // threads' masks and those of handlers have it, too
 bool g_interrupts = false;       // what siginterrupt has set for it, for the next signal()
 void (*g_restorer)() = nullptr;  // libc's, which libc sets in each action
+std::atomic<void (*)()> g_on_action{nullptr};
 std::atomic<bool>
     g_mask_has_reserved[_NSIG];  // for the mask of each other signal, as the program has set it
 __thread uint32_t t_blocks_reserved __attribute__((tls_model("initial-exec"))) = 0;
@@ -59,11 +63,12 @@ __thread siginfo_t t_held_info __attribute__((tls_model("initial-exec")));
 
 bool Contains(const sigset_t* set) { return sigismember(set, g_reserved_signal) == 1; }
 
+constexpr unsigned kRestorer = 0x04000000;
+
 // Returns what sigaction reads back for `action`. libc adds the restorer. The kernel drops flags
 // that it does not know and signals that cannot be blocked.
 struct sigaction AsKept(const struct sigaction& action) {
   constexpr unsigned kExposeTagBits = 0x800;
-  constexpr unsigned kRestorer = 0x04000000;
   constexpr unsigned kKnown =
       static_cast<unsigned>(SA_NOCLDSTOP) | static_cast<unsigned>(SA_NOCLDWAIT) |
       static_cast<unsigned>(SA_SIGINFO) | static_cast<unsigned>(SA_ONSTACK) |
@@ -75,6 +80,12 @@ struct sigaction AsKept(const struct sigaction& action) {
   sigdelset(&kept.sa_mask, SIGKILL);
   sigdelset(&kept.sa_mask, SIGSTOP);
   return kept;
+}
+
+void TellOfAction(int signal) {
+  if (__builtin_expect(g_on_action.load(std::memory_order_relaxed) == nullptr, 1)) return;
+  if (signal != g_reserved_signal) return;
+  if (void (*const then)() = g_on_action.exchange(nullptr)) then();
 }
 
 int SwapDisposition(const struct sigaction* action, struct sigaction* old_action) {
@@ -260,6 +271,60 @@ void GiveMasksBack() {
 
 bool HasSignalShield() { return g_reserved_signal != 0; }
 
+void AwaitReservedAction(void (*then)()) { g_on_action.store(then); }
+
+bool AwaitsReservedAction() { return g_on_action.load(std::memory_order_relaxed) != nullptr; }
+
+namespace {
+
+// The kernel adds no restorer, and keeps the one that it gets.
+KernelSigaction SwapKernelDisposition(const KernelSigaction* action) {
+  const DispositionLock lock;
+  KernelSigaction old = {};
+  old.handler = reinterpret_cast<uint64_t>(g_disposition.sa_handler);
+  old.flags = static_cast<uint32_t>(g_disposition.sa_flags);
+  old.restorer = reinterpret_cast<uint64_t>(g_disposition.sa_restorer);
+  memcpy(&old.mask, &g_disposition.sa_mask, sizeof(old.mask));
+  if (action == nullptr) return old;
+  struct sigaction wanted = {};
+  wanted.sa_handler = reinterpret_cast<SignalHandler>(action->handler);
+  wanted.sa_flags = static_cast<int>(action->flags);
+  memcpy(&wanted.sa_mask, &action->mask, sizeof(action->mask));
+  g_disposition = AsKept(wanted);
+  g_disposition.sa_restorer = reinterpret_cast<void (*)()>(action->restorer);
+  const uint64_t without_restorer = ~uint64_t{kRestorer} | action->flags;
+  g_disposition.sa_flags &= static_cast<int>(without_restorer);
+  return old;
+}
+
+}  // namespace
+
+long RtSigaction(long signal, long action, long old_action, long mask_bytes) {
+  const auto system_call = [=](long new_action) {
+    return g_real.syscall(SYS_rt_sigaction, signal, new_action, old_action, mask_bytes, 0L, 0L);
+  };
+  const auto* const given = reinterpret_cast<const KernelSigaction*>(action);
+  auto* const old = reinterpret_cast<KernelSigaction*>(old_action);
+  const int number = static_cast<int>(signal);
+  if (given != nullptr) TellOfAction(number);
+  // The kernel says what is wrong with the arguments.
+  const bool is_ours = g_reserved_signal != 0 && number == g_reserved_signal &&
+                       mask_bytes == sizeof(KernelSigaction::mask) &&
+                       (given == nullptr || IsReadable(given, sizeof(*given)));
+  if (!is_ours) {
+    const long result = system_call(action);
+    if (result == 0 && given != nullptr && number != g_reserved_signal) NoteAction(number);
+    return result;
+  }
+  KernelSigaction copy = {};
+  if (given != nullptr) copy = *given;
+  const KernelSigaction before = SwapKernelDisposition(given != nullptr ? &copy : nullptr);
+  if (old == nullptr) return 0;
+  const long result = system_call(0);  // whether it can be written
+  if (result == 0) *old = before;
+  return result;
+}
+
 namespace {
 
 // Sets the mask that the kernel would set while a handler of `action` runs. The return from the
@@ -339,6 +404,7 @@ using coz::interpose::g_reserved_signal;
 extern "C" {
 
 int sigaction(int signal, const struct sigaction* action, struct sigaction* old_action) noexcept {
+  if (action != nullptr) coz::interpose::TellOfAction(signal);
   if (g_reserved_signal == 0) return g_real.sigaction(signal, action, old_action);
   if (signal == g_reserved_signal) return coz::interpose::SwapDisposition(action, old_action);
   return coz::interpose::SetOwnAction(signal, action, old_action);
@@ -346,6 +412,7 @@ int sigaction(int signal, const struct sigaction* action, struct sigaction* old_
 COZ_SECOND_NAME(__sigaction, sigaction);
 
 coz::interpose::SignalHandler signal(int number, coz::interpose::SignalHandler handler) noexcept {
+  coz::interpose::TellOfAction(number);
   if (g_reserved_signal == 0) return g_real.signal(number, handler);
   if (number != g_reserved_signal)
     return coz::interpose::SetOwnHandler(g_real.signal, number, handler);
@@ -356,6 +423,7 @@ COZ_SECOND_NAME(bsd_signal, signal);
 
 coz::interpose::SignalHandler sysv_signal(int number,
                                           coz::interpose::SignalHandler handler) noexcept {
+  coz::interpose::TellOfAction(number);
   if (g_reserved_signal == 0) return g_real.sysv_signal(number, handler);
   if (number != g_reserved_signal)
     return coz::interpose::SetOwnHandler(g_real.sysv_signal, number, handler);

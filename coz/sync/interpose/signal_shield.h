@@ -1,7 +1,7 @@
 // Keeps the program from masking or handling the sampling signal, and lets it believe that it does.
 //
 // Shape    wrapped sigaction, signal, siginterrupt, sigprocmask, pthread_sigmask, sigpending and
-//          signalfd. Calls that wait with a mask are in signal.cc and poll.cc. For the reserved
+//          signalfd; rt_sigaction for syscall(). Calls that wait with a mask are in signal.cc and poll.cc. For the reserved
 //          signal there is one virtual disposition, one virtual mask bit per thread, and one bit
 //          for the mask of each other signal's handler
 // Units    none
@@ -34,6 +34,15 @@ void GiveMasksBack();
 
 // Whether the shield is there: it was set up, and not lifted since.
 bool HasSignalShield();
+
+// Calls `then` once, when the program next sets its action for the reserved signal by a call of libc
+// (or by syscall()), before that is done. Until then AwaitsReservedAction.
+void AwaitReservedAction(void (*then)());
+bool AwaitsReservedAction();
+
+// rt_sigaction by syscall(), with its arguments. For the reserved signal it does what sigaction
+// would, and otherwise the system call.
+long RtSigaction(long signal, long action, long old_action, long mask_bytes);
 
 // Does what the program wants with a reserved signal that does not come from the sampler.
 void DeliverForeignSignal(int signal, siginfo_t* info, void* context);
