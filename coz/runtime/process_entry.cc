@@ -31,10 +31,6 @@ sampler::SamplerOptions OptionsOf(const shared::ControlBlock& control) {
   return options;
 }
 
-}  // namespace
-
-namespace {
-
 // Go makes the system call exec itself, which cannot be prepared for: a sample in it would go to the
 // new program, and end that.
 bool ExcludesKernel(const shared::ControlBlock& control) {
@@ -45,17 +41,10 @@ bool ExcludesKernel(const shared::ControlBlock& control) {
 
 bool StartSamplingFromOutside(const shared::ControlBlock& control) {
   sampler::SamplerOptions options = OptionsOf(control);
-<<<<<<< HEAD
   options.source = sampler::SamplingSource::kPerfSigtrap;
   if (control.use_cpu_clock.load() != 0) options.source = sampler::SamplingSource::kCpuClock;
   if (control.use_cpu_timers.load() != 0) options.source = sampler::SamplingSource::kCpuTimer;
-  return sampler::StartSamplerFromOutside(options, control.exclude_kernel == 0) == 0;
-=======
-  const bool uses_timers = control.use_cpu_timers.load() != 0;
-  options.source =
-      uses_timers ? sampler::SamplingSource::kCpuTimer : sampler::SamplingSource::kPerfSigtrap;
   return sampler::StartSamplerFromOutside(options, !ExcludesKernel(control)) == 0;
->>>>>>> h26b
 }
 
 sampler::SamplerStatus StartSampling(shared::ControlBlock& control) {

@@ -81,7 +81,7 @@ void TryCpuClock(const SamplerOptions& options, SamplerStatus* status) {
   const auto self = static_cast<int32_t>(RawSyscall(SYS_gettid));
   sampled_process.source = SamplingSource::kCpuClock;  // first: a sample may come at once
   sampled_process.kernel_included = true;
-  const int result = AddClockEvent(self, options.expiry);
+  const int result = options.exclude_kernel ? -EINVAL : AddClockEvent(self, options.expiry);
   status->cpu_clock_errno = -result;
   if (result == 0) return;
   sampled_process.source = SamplingSource::kNone;
@@ -95,6 +95,7 @@ void DescribeProcess(const SamplerOptions& options) {
   sampled_process.masks_are_programs = false;
   sampled_process.sampling_period_ns = options.sampling_period_ns;
   sampled_process.expiry = options.expiry;
+  sampled_process.excludes_kernel = options.exclude_kernel;
   sampled_process.callback = options.callback;
   sampled_process.foreign_signal = options.foreign_signal;
   sampled_process.own_trap = options.own_trap;
@@ -183,6 +184,7 @@ ClockChange ChangeToCpuClock(const ClockExpiry& expiry) {
     return ClockChange::kNone;
   if (!InSampledProcess() || !sampled_process.enabled.load(std::memory_order_acquire))
     return ClockChange::kNone;
+  if (sampled_process.excludes_kernel) return ClockChange::kRefused;
   if (!sampled_process.source.compare_exchange_strong(before, SamplingSource::kCpuClock))
     return ClockChange::kNone;
   sampled_process.expiry = expiry;

@@ -67,7 +67,7 @@ struct SamplerOptions {
   SamplingSource source = SamplingSource::kNone;
   // For kCpuClock. Another process keeps a clock for each CPU (OpenCpuClock), which expire so.
   ClockExpiry expiry;
-  // True: do not even try to sample time in the kernel.
+  // True: do not even try to sample time in the kernel. Not by kCpuClock.
   bool exclude_kernel = false;
   SampleCallback callback = nullptr;
   ForeignSignalCallback foreign_signal = nullptr;
@@ -139,7 +139,8 @@ bool UsesCpuTimers();
 
 // The same with clocks of the CPUs, which cost little where the kernel switches between threads.
 // The one caller for which it returns kBegun calls SampleThreadByCpuClock for each other thread.
-// kRefused: the system does not open such an event, and the source is as before.
+// kRefused: the system does not open such an event, or time in the kernel is excluded, which clocks
+// do not tell apart; the source is as before.
 enum class ClockChange { kNone, kBegun, kRefused };
 ClockChange ChangeToCpuClock(const ClockExpiry& expiry);
 void SampleThreadByCpuClock(int32_t tid);

@@ -44,6 +44,7 @@ struct SampledProcess {
   long pid = 0;
   std::atomic<SamplingSource> source{SamplingSource::kNone};
   bool kernel_included = false;
+  bool excludes_kernel = false;  // as is asked for
   // Threads block the signal where the program has them do so.
   bool masks_are_programs = false;
   // A thread may have a timer of which it does not know.

@@ -485,6 +485,11 @@ bool Run::MayChangeSource() const {
 }
 
 absl::Status Run::OpenClock() {
+  if (options_.exclude_kernel) {
+    return absl::InvalidArgumentError(
+        "a clock of each CPU also samples time in the kernel; leave out --exclude-kernel, or run "
+        "with: --sampler=perf-sigtrap");
+  }
   absl::StatusOr<std::unique_ptr<CpuClock>> clock = CpuClock::Open(options_.sampling_period_ns);
   if (!clock.ok()) return clock.status();
   clock_ = *std::move(clock);

@@ -350,6 +350,7 @@ bool AttachedProcess::ChangeToCpuTimers() {
 // No old event is on beside a new one, or threads would be sampled twice.
 bool AttachedProcess::ChangeToCpuClock(const sampler::ClockExpiry& expiry) {
   if (timers_ != nullptr || is_in_exec_ || HasEnded()) return true;
+  if (!status_.kernel_included) return false;  // a clock also finds threads in the kernel
   auto events = std::make_unique<ThreadEvents>();
   if (!events->OpenForClocks(pid_, expiry).ok()) return false;
   SampleByEvents(false);

@@ -267,6 +267,22 @@ TEST_F(CpuClockTest, TakesOverFromPerfEvents) {
   }
 }
 
+TEST_F(CpuClockTest, IsNoSourceWhereTheKernelIsExcluded) {
+  ASSERT_EQ(RunInChild([] {
+              sampler::SamplerOptions options;
+              options.source = SamplingSource::kCpuClock;
+              options.exclude_kernel = true;
+              options.callback = &CountHere;
+              if (sampler::StartSampler(options).source != SamplingSource::kNone) return 1;
+              options.source = SamplingSource::kPerfSigtrap;
+              if (sampler::StartSampler(options).source != SamplingSource::kPerfSigtrap) return 2;
+              const bool is_refused =
+                  sampler::ChangeToCpuClock({}) == sampler::ClockChange::kRefused;
+              return is_refused ? 0 : 3;
+            }),
+            0);
+}
+
 // A sample that comes in the middle of the change of programs would end the new one.
 TEST_F(CpuClockTest, NoSampleReachesTheNextProgram) {
   for (int i = 0; i < 50; ++i) {
