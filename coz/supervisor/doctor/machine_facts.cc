@@ -17,6 +17,7 @@
 #include "coz/supervisor/target/cpu_quota.h"
 #include "coz/supervisor/target/cpu_use.h"
 #include "coz/supervisor/target/sample_rate_limit.h"
+#include "coz/supervisor/target/cpu_clock.h"
 #include "coz/supervisor/target/switch_cost.h"
 
 #ifndef CAP_PERFMON
@@ -100,6 +101,9 @@ MachineFacts LookAtMachine() {
   facts.sampling = TrySampling(period_ns);
   facts.thread_switch_cost_ns = MeasureSwitchCostNs(period_ns, Switched::kThreads);
   facts.process_switch_cost_ns = MeasureSwitchCostNs(period_ns, Switched::kProcesses);
+  if (const auto clock = CpuClock::Open(period_ns); clock.ok()) {
+    facts.clock_switch_cost_ns = MeasureSwitchCostOfClocksNs((*clock)->expiry().tracepoint);
+  }
   return facts;
 }
 

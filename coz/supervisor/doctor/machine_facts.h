@@ -29,6 +29,8 @@ struct MachineFacts {
   uint64_t sample_rate_limit = 0;  // a second, 0: unknown
   uint64_t thread_switch_cost_ns = 0;
   uint64_t process_switch_cost_ns = 0;
+  // Of processes that clocks of the CPUs sample; not given where this user may not have them.
+  std::optional<uint64_t> clock_switch_cost_ns;
   IdleMachine idle;
   bool may_keep_awake = false;
   int cpus = 0;            // that this process may use

@@ -131,10 +131,16 @@ Finding SwitchCost(const MachineFacts& facts) {
   if (facts.process_switch_cost_ns < kDearNs && facts.thread_switch_cost_ns < kDearNs) {
     return {Grade::kGood, "cost of a switch", what, ""};
   }
+  const std::string instead =
+      facts.clock_switch_cost_ns.has_value()
+          ? absl::StrFormat("clocks of the CPUs (%.1f us), or to CPU timers,",
+                            static_cast<double>(*facts.clock_switch_cost_ns) / 1000)
+          : "CPU timers";
   return {Grade::kNote, "cost of a switch",
           absl::StrCat(what,
-                       "; where processes take turns more than a few thousand times a "
-                       "second, coz changes to CPU timers by itself"),
+                       "; where processes take turns more than a few thousand times a second, coz "
+                       "changes to ",
+                       instead, " by itself"),
           ""};
 }
 

@@ -125,6 +125,9 @@ TEST(MachineFindingsTest, DearSwitchesAreNoted) {
   facts.process_switch_cost_ns = 45'000;
   EXPECT_EQ(Of(facts, "cost of a switch").grade, Grade::kNote);
   EXPECT_THAT(Of(facts, "cost of a switch").what, HasSubstr("45.0 us between processes"));
+  EXPECT_THAT(Of(facts, "cost of a switch").what, HasSubstr("changes to CPU timers by itself"));
+  facts.clock_switch_cost_ns = 1'200;
+  EXPECT_THAT(Of(facts, "cost of a switch").what, HasSubstr("clocks of the CPUs (1.2 us), or to"));
 }
 
 TEST(MachineFindingsTest, VirtualMachineIsToBeKeptAwake) {
