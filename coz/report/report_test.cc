@@ -485,6 +485,32 @@ TEST(ReportTest, SaysHowMuchOfTheirTimeThreadsWaitedForEachOther) {
                         "which are the units, and 40 % in waits for each other"));
 }
 
+// Shares are of the time of all threads; what has less than half a percent is left out.
+TEST(ReportTest, SaysWhereTheLongestWaitsAreThatAreNoUnits) {
+  SyntheticProfile made({}, {{"/src/app/a.cc", 5, "A()", 0.5, 0.5, {}}});
+  made.AddRandomExperiments(40);
+  made.End();
+  profile::Profile profile = made.profile();
+  profile.mutable_session(0)->mutable_options()->set_unit_kind(profile::UNIT_KIND_WAIT);
+  for (uint64_t line = 1; line <= 6; ++line) {
+    profile::OwnWait* wait = profile.mutable_session_end(0)->add_own_wait();
+    wait->set_file("/src/app/lock.cc");
+    wait->set_line(static_cast<uint32_t>(line));
+    wait->set_function("Lock()");
+    wait->set_waited_ns(line * 1'000'000'000);
+  }
+  EXPECT_THAT(ReportOf(profile),
+              HasSubstr("of waits that are no units, the longest are at lock.cc:6 (Lock()) 6 s, "
+                        "lock.cc:5 (Lock()) 5 s, lock.cc:4 (Lock()) 4 s, lock.cc:3 (Lock()) 3 s, "
+                        "lock.cc:2 (Lock()) 2 s in all threads"));
+  profile::Thread* thread = profile.add_thread();
+  thread->set_session(profile.session(0).id());
+  thread->set_threads(1);
+  thread->set_end_ns(1'001'000'000'000);
+  profile.mutable_session_end(0)->mutable_own_wait(5)->set_file("");
+  EXPECT_THAT(ReportOf(profile), HasSubstr("the longest are at Lock() 1 % of the threads' time"));
+}
+
 TEST(ReportTest, SaysWhatShortThreadsHide) {
   profile::Profile made = FourLines();
   for (profile::Experiment& experiment : *made.mutable_experiment()) {

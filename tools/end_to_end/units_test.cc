@@ -186,6 +186,27 @@ TEST_F(UnitsTest, WaitsForTheOutsideAreUnitsByTheLineOfTheirCall) {
   EXPECT_THAT(report.output, HasSubstr("in waits for the outside, which are the units, and"));
 }
 
+// The thread works for a small part of each round, and then waits for the next one.
+TEST_F(UnitsTest, WaitsForThreadsAreShownByTheLineOfTheirCall) {
+  const CommandResult result = Run({"--unit=wait", "--follow=none"}, {Puppet("waits"), "2"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  const profile::Profile profile = Profile();
+  ASSERT_EQ(profile.session_end_size(), 1);
+  ASSERT_GT(profile.session_end(0).own_wait_size(), 0);
+  const profile::OwnWait& longest = profile.session_end(0).own_wait(0);
+  const std::string idle = LineWith("waits.c", "IDLE");
+  EXPECT_EQ(absl::StrCat("waits.c:", longest.line()), idle);
+  EXPECT_EQ(longest.function(), "work");
+  const std::string note =
+      absl::StrCat("of waits that are no units, the longest are at ", idle, " (work) ");
+  const CommandResult text =
+      testing::RunCommand({testing::Coz(), "report", Path("profile.pb")}, options_);
+  EXPECT_THAT(text.output, HasSubstr(note));
+  const CommandResult json =
+      testing::RunCommand({testing::Coz(), "report", "--json", Path("profile.pb")}, options_);
+  EXPECT_THAT(json.output, HasSubstr("\"own_waits\""));
+}
+
 TEST_F(UnitsTest, WaitsAreSpedUpByTheShareOfTheirLength) {
   const std::string nap = LineWith("waits.c", "NAP");
   const CommandResult result =

@@ -2,6 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "coz/report/analysis/session_facts.h"
@@ -39,6 +44,27 @@ std::optional<WaitTimes> SumWaitTimes(const profile::Profile& profile,
   if (times.lived_ns <= 0) return std::nullopt;
   times.outside_ns = static_cast<double>(table.samples) * MeanSamplingPeriodNs(profile);
   return times;
+}
+
+std::vector<OwnWaitRow> OwnWaits(const profile::Profile& profile) {
+  std::map<std::tuple<std::string, uint32_t, std::string, std::string>, OwnWaitRow> rows;
+  for (const profile::SessionEnd& end : profile.session_end()) {
+    for (const profile::OwnWait& wait : end.own_wait()) {
+      OwnWaitRow& row = rows[{wait.file(), wait.line(), wait.function(), wait.thread_group()}];
+      row.call.kind = profile::UNIT_KIND_WAIT;
+      row.call.file = wait.file();
+      row.call.line = wait.line();
+      row.call.function = wait.function();
+      row.call.thread_group = wait.thread_group();
+      row.waited_ns += wait.waited_ns();
+    }
+  }
+  std::vector<OwnWaitRow> sorted;
+  for (auto& [call, row] : rows) sorted.push_back(std::move(row));
+  std::stable_sort(sorted.begin(), sorted.end(), [](const OwnWaitRow& a, const OwnWaitRow& b) {
+    return a.waited_ns > b.waited_ns;
+  });
+  return sorted;
 }
 
 }  // namespace coz::report

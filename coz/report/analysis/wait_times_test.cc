@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/format/profile.pb.h"
@@ -39,6 +41,16 @@ class WaitTimesTest : public ::testing::Test {
   }
   std::optional<WaitTimes> Times() const {
     return SumWaitTimes(profile_, BuildExperimentTable(profile_));
+  }
+
+  void AddOwnWait(const std::string& file, uint32_t line, const std::string& group,
+                  uint64_t waited_ms) {
+    profile::OwnWait* wait = profile_.mutable_session_end(0)->add_own_wait();
+    wait->set_file(file);
+    wait->set_line(line);
+    wait->set_function("f");
+    wait->set_thread_group(group);
+    wait->set_waited_ns(waited_ms * kMs);
   }
 
   profile::Profile profile_;
@@ -84,6 +96,27 @@ TEST_F(WaitTimesTest, IsNotKnownOfASessionWithoutAnEnd) {
   AddThread(0, 50, 10);
   profile_.clear_session_end();
   EXPECT_FALSE(Times().has_value());
+}
+
+// Files of one name, lines and groups of threads are told apart.
+TEST_F(WaitTimesTest, WaitsThatAreNoUnitsAreSummedByTheirCall) {
+  AddOwnWait("/src/a.cc", 7, "", 3);
+  AddOwnWait("/src/b.cc", 7, "", 5);
+  AddOwnWait("/src/b.cc", 8, "", 4);
+  AddOwnWait("/src/a.cc", 7, "io", 2);
+  AddOwnWait("/src/d/a.cc", 7, "", 1);
+  AddOwnWait("/src/a.cc", 7, "", 4);
+  std::vector<std::string> names;
+  for (const OwnWaitRow& row : OwnWaits(profile_)) names.push_back(row.call.Name());
+  EXPECT_EQ(names, (std::vector<std::string>{"/src/a.cc:7", "/src/b.cc:7", "/src/b.cc:8",
+                                             "/src/a.cc:7@io", "/src/d/a.cc:7"}));
+  EXPECT_EQ(OwnWaits(profile_)[0].waited_ns, 7 * kMs);
+  EXPECT_EQ(OwnWaits(profile_)[0].call.function, "f");
+}
+
+TEST_F(WaitTimesTest, WaitsInAGroupOfCodeHaveItsName) {
+  AddOwnWait("", 0, "", 3);
+  EXPECT_EQ(OwnWaits(profile_)[0].call.Name(), "f");
 }
 
 }  // namespace

@@ -201,6 +201,7 @@ class Compactor::Impl {
       }
     }
     AddEnd(end, &group->end);
+    AddOwnWaits(end, group);
     for (const auto* one : records.counts) {
       AddTotals(*one, &group->outside);
       for (int i = 0; i < std::min(one->unit_id_size(), one->unit_samples_size()); ++i) {

@@ -10,6 +10,7 @@
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/analyzed_profile.h"
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/analysis/wait_times.h"
 #include "coz/report/compact/testing/put_together.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/testing/synthetic_profile.h"
@@ -177,6 +178,35 @@ TEST(CompactTest, OrderAndGroupingMakeNoDifference) {
   const profile::Profile bc = Compacted({Compacted(c, kMost), Compacted(b, kMost)}, kMost);
   ExpectEqual(Compacted({ab, Compacted(c, kMost)}, kMost), at_once);
   ExpectEqual(Compacted({bc, Compacted(a, kMost)}, kMost), at_once);
+}
+
+// Of hosts that are put together, too.
+TEST(CompactTest, OwnWaitsAreAddedUpByTheirCall) {
+  std::vector<profile::Profile> sessions = Sessions(1, 40, 20);
+  for (size_t i = 0; i < sessions.size(); ++i) {
+    for (uint32_t line = 1; line <= 2; ++line) {
+      profile::OwnWait* wait = sessions[i].mutable_session_end(0)->add_own_wait();
+      wait->set_file("/src/app/a.cc");
+      wait->set_line(line);
+      wait->set_function("A()");
+      wait->set_thread_group(i % 2 == 0 ? "io" : "");
+      wait->set_waited_ns(line * 1000 + i);
+    }
+  }
+  const std::vector<OwnWaitRow> expected = OwnWaits(Together(sessions));
+  ASSERT_EQ(expected.size(), 4u);
+  for (const size_t most : {700, 100}) {
+    const profile::Profile again = Compacted({Compacted(sessions, most)}, most);
+    const std::vector<OwnWaitRow> actual = OwnWaits(again);
+    ASSERT_EQ(actual.size(), expected.size());
+    for (size_t i = 0; i < actual.size(); ++i) {
+      EXPECT_EQ(actual[i].call.Name(), expected[i].call.Name());
+      EXPECT_EQ(actual[i].call.function, "A()");
+      EXPECT_EQ(actual[i].waited_ns, expected[i].waited_ns);
+    }
+    EXPECT_LT(again.experiment_size(), 800);
+    EXPECT_EQ(again.session(0).pooled_machines(), most == 100);
+  }
 }
 
 TEST(CompactTest, OrdinaryAndCompactProfilesTogetherAreReported) {

@@ -62,9 +62,18 @@ void Combine(const PooledBare& one, PooledBare* sum) {
   }
 }
 
+void AddOwnWaits(const profile::SessionEnd& end, Group* group) {
+  for (const profile::OwnWait& wait : end.own_wait()) {
+    profile::OwnWait call = wait;
+    call.clear_waited_ns();
+    group->own_waits[call.SerializeAsString()] += wait.waited_ns();
+  }
+}
+
 void Combine(const Group& one, Group* sum) {
   sum->sessions.insert(one.sessions.begin(), one.sessions.end());
   AddEnd(one.end, &sum->end);
+  for (const auto& [call, waited_ns] : one.own_waits) sum->own_waits[call] += waited_ns;
   for (const auto& [key, added] : one.experiments) Combine(added, &sum->experiments[key]);
   for (const auto& [key, added] : one.bare) Combine(added, &sum->bare[key]);
   AddTotals(one.outside, &sum->outside);
@@ -137,6 +146,11 @@ void GroupWriter::Write(uint64_t session, const Group& group, profile::Profile* 
   profile::SessionEnd* end = record->add_session_end();
   *end = group.end;
   end->set_session(session);
+  for (const auto& [call, waited_ns] : group.own_waits) {
+    profile::OwnWait* wait = end->add_own_wait();
+    wait->ParseFromString(call);
+    wait->set_waited_ns(waited_ns);
+  }
 }
 
 // Of the units and points that the group has figures of.

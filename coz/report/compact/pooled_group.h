@@ -52,7 +52,9 @@ struct Group {
   std::set<uint64_t> sessions;
   profile::Binary binary;
   bool has_binary = false;
-  profile::SessionEnd end;
+  profile::SessionEnd end;  // without own waits
+  // ns, by the OwnWait without them.
+  std::map<std::string, uint64_t> own_waits;
   std::map<PoolKey, PooledExperiment> experiments;
   std::map<BareKey, PooledBare> bare;
   // Outside experiments, or of use for totals alone.
@@ -60,6 +62,8 @@ struct Group {
   UnitCounts outside_samples;
   std::map<uint32_t, profile::PointCounts> outside_points;
 };
+
+void AddOwnWaits(const profile::SessionEnd& end, Group* group);
 
 // Adds all of `one`; the session of `sum` is its own.
 void Combine(const Group& one, Group* sum);

@@ -16,6 +16,7 @@
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/analysis/systematic_error.h"
 #include "coz/report/analysis/thread_table.h"
+#include "coz/report/analysis/wait_times.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/json/apis_json.h"
 #include "coz/report/json/threads_json.h"
@@ -196,6 +197,23 @@ Json UnitsJson(const ExperimentTable& table) {
     if (!unit.thread_group.empty()) units.back()["thread_group"] = unit.thread_group;
   }
   return units;
+}
+
+Json OwnWaitsJson(const profile::Profile& profile, const ExperimentTable& table) {
+  const std::optional<WaitTimes> times = SumWaitTimes(profile, table);
+  Json waits = Json::array();
+  for (const OwnWaitRow& row : OwnWaits(profile)) {
+    waits.push_back({{"name", row.call.Name()},
+                     {"file", row.call.file},
+                     {"line", row.call.line},
+                     {"function", row.call.function},
+                     {"waited_ns", row.waited_ns},
+                     {"time_share", times.has_value() ? Number(static_cast<double>(row.waited_ns) /
+                                                               times->lived_ns)
+                                                      : nullptr}});
+    if (!row.call.thread_group.empty()) waits.back()["thread_group"] = row.call.thread_group;
+  }
+  return waits;
 }
 
 Json CurveJson(const Curve& curve) {
@@ -433,6 +451,7 @@ Json ReportJson(const profile::Profile& profile, const ExperimentTable& table,
             {"min_visits", analysis.options.min_visits}}},
           {"units", UnitsJson(table)},
           {"points", PointsJson(profile, table, analysis)},
+          {"own_waits", OwnWaitsJson(profile, table)},
           {"threads", ThreadsJson(BuildThreadTable(profile))},
           {"apis", ApisJson(BuildApiTable(profile))}};
 }

@@ -31,6 +31,29 @@ Json JsonOf(const profile::Profile& profile) {
   return ReportJson(profile, table, Analyze(profile, table), {"a note"});
 }
 
+TEST(ReportJsonTest, OwnWaitsHaveTheirShareWhereItIsKnown) {
+  profile::Profile profile = TwoLines().profile();
+  EXPECT_EQ(JsonOf(profile)["own_waits"], Json::array());
+  profile.mutable_session(0)->mutable_options()->set_unit_kind(profile::UNIT_KIND_WAIT);
+  profile::OwnWait* wait = profile.mutable_session_end(0)->add_own_wait();
+  wait->set_file("/src/app/a.cc");
+  wait->set_line(9);
+  wait->set_function("Lock()");
+  wait->set_thread_group("io");
+  wait->set_waited_ns(5000);
+  Json expected = {
+      {"name", "/src/app/a.cc:9@io"}, {"file", "/src/app/a.cc"}, {"line", 9},
+      {"function", "Lock()"},         {"waited_ns", 5000},       {"time_share", nullptr},
+      {"thread_group", "io"}};
+  EXPECT_EQ(JsonOf(profile)["own_waits"], Json::array({expected}));
+  profile::Thread* thread = profile.add_thread();
+  thread->set_session(profile.session(0).id());
+  thread->set_threads(1);
+  thread->set_end_ns(20'000);
+  expected["time_share"] = 0.25;
+  EXPECT_EQ(JsonOf(profile)["own_waits"], Json::array({expected}));
+}
+
 TEST(ReportJsonTest, LinesPointToUnitsAndHoldTheirFigures) {
   const Json json = JsonOf(TwoLines().profile());
   EXPECT_EQ(json["schema"], "coz-report");

@@ -27,6 +27,7 @@
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/surroundings.h"
 #include "coz/report/wording/text_layout.h"
+#include "coz/report/wording/unit_names.h"
 
 namespace coz::report {
 namespace {
@@ -174,10 +175,32 @@ void AddIdle(const BaselineUse& use, std::vector<std::string>* notes) {
                       100 * idle));
 }
 
+// By the threads' time, or where that is not known, in seconds.
+void AddOwnWaits(const profile::Profile& profile, const ExperimentTable& table,
+                 const std::optional<WaitTimes>& times, std::vector<std::string>* notes) {
+  constexpr size_t kMostSaid = 5;
+  constexpr double kWorthSaying = 0.005;
+  const UnitNames names(table);
+  std::vector<std::string> places;
+  for (const OwnWaitRow& row : OwnWaits(profile)) {
+    if (places.size() == kMostSaid) break;
+    const auto waited_ns = static_cast<double>(row.waited_ns);
+    if (times.has_value() && waited_ns < kWorthSaying * times->lived_ns) break;
+    std::string place = names.PlaceOf(row.call);
+    if (!row.call.file.empty()) absl::StrAppend(&place, " (", names.DetailOf(row.call), ")");
+    absl::StrAppend(&place, times.has_value()
+                                ? absl::StrFormat(" %.0f %%", 100 * waited_ns / times->lived_ns)
+                                : absl::StrFormat(" %.2g s", waited_ns / 1e9));
+    places.push_back(std::move(place));
+  }
+  if (places.empty()) return;
+  notes->push_back(absl::StrCat("of waits that are no units, the longest are at ",
+                                absl::StrJoin(places, ", "),
+                                times.has_value() ? " of the threads' time" : " in all threads"));
+}
+
 // Waits for the program's own threads are no units, and follow from the others.
-void AddWaitTimes(const profile::Profile& profile, const ExperimentTable& table,
-                  std::vector<std::string>* notes) {
-  const std::optional<WaitTimes> times = SumWaitTimes(profile, table);
+void AddWaitTimes(const std::optional<WaitTimes>& times, std::vector<std::string>* notes) {
   if (!times.has_value()) return;
   const auto percent = [&times](double ns) { return 100 * ns / times->lived_ns; };
   notes->push_back(absl::StrFormat(
@@ -426,7 +449,9 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   }
   AddOwed(table, &notes);
   AddIdle(use, &notes);
-  AddWaitTimes(profile, table, &notes);
+  const std::optional<WaitTimes> wait_times = SumWaitTimes(profile, table);
+  AddWaitTimes(wait_times, &notes);
+  AddOwnWaits(profile, table, wait_times, &notes);
   AddSpinning(table, &notes);
   AddUnsampled(use, &notes);
   AddThrottled(profile, table, &notes);

@@ -84,14 +84,16 @@ bool UnitNames::IsLine(size_t unit) const {
   return table_.units[unit].kind == profile::UNIT_KIND_LINE;
 }
 
-std::string UnitNames::Place(size_t unit) const {
-  const UnitRow& row = table_.units[unit];
+std::string UnitNames::Place(size_t unit) const { return PlaceOf(table_.units[unit]); }
+
+std::string UnitNames::PlaceOf(const UnitRow& row) const {
   const std::string code = IsNamed(row) ? ShownFunction(row) : InFolder(row.CodeName());
   return absl::StrCat(code, ThreadGroup(row));
 }
 
-std::string UnitNames::Detail(size_t unit) const {
-  const UnitRow& row = table_.units[unit];
+std::string UnitNames::Detail(size_t unit) const { return DetailOf(table_.units[unit]); }
+
+std::string UnitNames::DetailOf(const UnitRow& row) const {
   switch (row.kind) {
     case profile::UNIT_KIND_LINE:
       return ShownFunction(row);

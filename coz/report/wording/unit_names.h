@@ -33,7 +33,9 @@ class UnitNames {
   // `unit` is an index of the table's units. The name, and the text of the second column: a line's
   // function, a function's place.
   std::string Place(size_t unit) const;
+  std::string PlaceOf(const UnitRow& row) const;
   std::string Detail(size_t unit) const;
+  std::string DetailOf(const UnitRow& row) const;
   std::string ShortPlace(size_t unit, int width) const;
   std::string ShortDetail(size_t unit, int width) const;
 
