@@ -56,7 +56,7 @@ std::vector<OwnWaitRow> OwnWaits(const profile::Profile& profile) {
       row.call.line = wait.line();
       row.call.function = wait.function();
       row.call.thread_group = wait.thread_group();
-      row.waited_ns += static_cast<double>(wait.waited_ns());
+      row.waited_ns += wait.waited_ns();
     }
   }
   std::vector<OwnWaitRow> sorted;

@@ -11,6 +11,7 @@
 #ifndef COZ_REPORT_ANALYSIS_WAIT_TIMES_H_
 #define COZ_REPORT_ANALYSIS_WAIT_TIMES_H_
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -34,7 +35,7 @@ std::optional<WaitTimes> SumWaitTimes(const profile::Profile& profile,
 // Waits at one call that are no units: another thread, a time-out or a signal has ended them.
 struct OwnWaitRow {
   UnitRow call;  // as of a wait that is a unit; without samples
-  double waited_ns = 0;
+  uint64_t waited_ns = 0;
 };
 
 // Of each session the longest. Those of one call are one row; the longest comes first.

@@ -110,7 +110,7 @@ TEST_F(WaitTimesTest, WaitsThatAreNoUnitsAreSummedByTheirCall) {
   for (const OwnWaitRow& row : OwnWaits(profile_)) names.push_back(row.call.Name());
   EXPECT_EQ(names, (std::vector<std::string>{"/src/a.cc:7", "/src/b.cc:7", "/src/b.cc:8",
                                              "/src/a.cc:7@io", "/src/d/a.cc:7"}));
-  EXPECT_DOUBLE_EQ(OwnWaits(profile_)[0].waited_ns, 7 * kMs);
+  EXPECT_EQ(OwnWaits(profile_)[0].waited_ns, 7 * kMs);
   EXPECT_EQ(OwnWaits(profile_)[0].call.function, "f");
 }
 

@@ -203,13 +203,14 @@ Json OwnWaitsJson(const profile::Profile& profile, const ExperimentTable& table)
   const std::optional<WaitTimes> times = SumWaitTimes(profile, table);
   Json waits = Json::array();
   for (const OwnWaitRow& row : OwnWaits(profile)) {
-    waits.push_back(
-        {{"name", row.call.Name()},
-         {"file", row.call.file},
-         {"line", row.call.line},
-         {"function", row.call.function},
-         {"waited_ns", row.waited_ns},
-         {"time_share", times.has_value() ? Number(row.waited_ns / times->lived_ns) : nullptr}});
+    waits.push_back({{"name", row.call.Name()},
+                     {"file", row.call.file},
+                     {"line", row.call.line},
+                     {"function", row.call.function},
+                     {"waited_ns", row.waited_ns},
+                     {"time_share", times.has_value() ? Number(static_cast<double>(row.waited_ns) /
+                                                               times->lived_ns)
+                                                      : nullptr}});
     if (!row.call.thread_group.empty()) waits.back()["thread_group"] = row.call.thread_group;
   }
   return waits;

@@ -43,7 +43,7 @@ TEST(ReportJsonTest, OwnWaitsHaveTheirShareWhereItIsKnown) {
   wait->set_waited_ns(5000);
   Json expected = {
       {"name", "/src/app/a.cc:9@io"}, {"file", "/src/app/a.cc"}, {"line", 9},
-      {"function", "Lock()"},         {"waited_ns", 5000.0},     {"time_share", nullptr},
+      {"function", "Lock()"},         {"waited_ns", 5000},       {"time_share", nullptr},
       {"thread_group", "io"}};
   EXPECT_EQ(JsonOf(profile)["own_waits"], Json::array({expected}));
   profile::Thread* thread = profile.add_thread();

@@ -184,12 +184,13 @@ void AddOwnWaits(const profile::Profile& profile, const ExperimentTable& table,
   std::vector<std::string> places;
   for (const OwnWaitRow& row : OwnWaits(profile)) {
     if (places.size() == kMostSaid) break;
-    if (times.has_value() && row.waited_ns < kWorthSaying * times->lived_ns) break;
+    const auto waited_ns = static_cast<double>(row.waited_ns);
+    if (times.has_value() && waited_ns < kWorthSaying * times->lived_ns) break;
     std::string place = names.PlaceOf(row.call);
     if (!row.call.file.empty()) absl::StrAppend(&place, " (", names.DetailOf(row.call), ")");
     absl::StrAppend(&place, times.has_value()
-                                ? absl::StrFormat(" %.0f %%", 100 * row.waited_ns / times->lived_ns)
-                                : absl::StrFormat(" %.2g s", row.waited_ns / 1e9));
+                                ? absl::StrFormat(" %.0f %%", 100 * waited_ns / times->lived_ns)
+                                : absl::StrFormat(" %.2g s", waited_ns / 1e9));
     places.push_back(std::move(place));
   }
   if (places.empty()) return;
