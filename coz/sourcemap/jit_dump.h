@@ -4,12 +4,11 @@
 // Shape    a header, then records, each with its length, which are written one after the other. The
 //          lines of a function come before it
 // Units    runtime addresses and bytes, in the machine's order of bytes
-// Errors   a file that is no jitdump of this machine, or has a record that cannot be one, is read no
-//          further: is_damaged(). What is longer than a bound is left out
+// Errors   a file that is no jitdump of this machine, or has a record that cannot be one, is read
+//          no further: is_damaged(). What is longer than a bound is left out
 // Threads  compatible
 // Signals  not safe
-// Source   linux, tools/perf/Documentation/jitdump-specification.txt; V8's
-//          src/diagnostics/perf-jit.cc
+// Source   linux, perf's jitdump-specification.txt; V8's src/diagnostics/perf-jit.cc
 #ifndef COZ_SOURCEMAP_JIT_DUMP_H_
 #define COZ_SOURCEMAP_JIT_DUMP_H_
 
