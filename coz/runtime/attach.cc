@@ -103,9 +103,9 @@ void BeginSamplingLate() {
   BeginSampling();
 }
 
-// Go's runtime takes all signals when it starts. Where it does so by libc, the signal shield sees to
-// it, and samples may come from then on. Where it makes the system call itself, which nobody sees, a
-// sample would go to its handler, which ends the program.
+// Go's runtime takes all signals when it starts. Where it does so by libc, the signal shield sees
+// to it, and samples may come from then on. Where it makes the system call itself, nobody sees it:
+// a sample would go to its handler, which ends the program.
 void AwaitGosHandlers() {
   interpose::AwaitReservedAction(BeginSamplingLate);
   if (!IsFirstProcess(*g_control)) {

@@ -31,8 +31,8 @@ sampler::SamplerOptions OptionsOf(const shared::ControlBlock& control) {
   return options;
 }
 
-// Go makes the system call exec itself, which cannot be prepared for: a sample in it would go to the
-// new program, and end that.
+// Go makes the system call exec itself, which cannot be prepared for: a sample in it would go to
+// the new program, and end that.
 bool ExcludesKernel(const shared::ControlBlock& control) {
   return control.exclude_kernel != 0 || KindOfProgram() == ProgramKind::kGo;
 }

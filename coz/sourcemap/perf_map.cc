@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <vector>
 
 namespace coz::sourcemap {
 namespace {
@@ -150,6 +151,31 @@ JitFunction ParseJitName(std::string_view name) {
                       std::to_string(parsed.line) + ":" + std::to_string(column);
   }
   return parsed;
+}
+
+std::string CleanJitFile(std::string_view file) {
+  TakePrefix("file://", &file);
+  return Cleaned(file);
+}
+
+bool CodeRanges::Move(uint64_t from, uint64_t to, uint64_t size) {
+  struct Part {
+    uint64_t start;
+    Range range;
+  };
+  std::vector<Part> parts;
+  auto next = ranges_.lower_bound(from);
+  if (next != ranges_.begin()) --next;
+  for (; next != ranges_.end() && next->first < from + size; ++next) {
+    const uint64_t start = std::max(next->first, from);
+    const uint64_t end = std::min(next->second.end, from + size);
+    if (start < end) parts.push_back({start, {end, next->second.unit}});
+  }
+  bool has_room = true;
+  for (const Part& part : parts) {
+    has_room &= Put(part.start - from + to, part.range.end - from + to, part.range.unit);
+  }
+  return has_room;
 }
 
 bool CodeRanges::Put(uint64_t start, uint64_t end, uint32_t unit) {

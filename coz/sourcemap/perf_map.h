@@ -56,6 +56,9 @@ struct JitFunction {
 // "int Sum.of(int)" the type goes. Other names stay as they are.
 JitFunction ParseJitName(std::string_view name);
 
+// A file's name as ParseJitName has it.
+std::string CleanJitFile(std::string_view file);
+
 // Which unit has which addresses.
 class CodeRanges {
  public:
@@ -68,6 +71,8 @@ class CodeRanges {
 
   // Takes these addresses from what had them. False where there is no room for more ranges.
   bool Put(uint64_t start, uint64_t end, uint32_t unit);
+  // The code there lies at other addresses from now on. False where there is no room for all of it.
+  bool Move(uint64_t from, uint64_t to, uint64_t size);
   void Clear() { ranges_.clear(); }
 
   // By their start; none overlaps another.

@@ -1,5 +1,6 @@
 #include "coz/sourcemap/perf_map.h"
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -109,6 +110,18 @@ TEST(CodeRangesTest, ThereAreAtMostSoManyRanges) {
   EXPECT_FALSE(ranges.Put(30, 30, 3));
   ranges.Clear();
   EXPECT_THAT(ranges.ranges(), IsEmpty());
+}
+
+TEST(CodeRangesTest, CodeThatMovesTakesItsUnitsAlong) {
+  CodeRanges ranges(8);
+  ranges.Put(100, 110, 1);
+  ranges.Put(110, 120, 2);
+  EXPECT_TRUE(ranges.Move(105, 205, 10));
+  std::vector<std::array<uint64_t, 3>> seen;
+  for (const auto& [start, range] : ranges.ranges()) seen.push_back({start, range.end, range.unit});
+  EXPECT_EQ(seen, (std::vector<std::array<uint64_t, 3>>{
+                      {100, 110, 1}, {110, 120, 2}, {205, 210, 1}, {210, 215, 2}}));
+  EXPECT_TRUE(ranges.Move(1000, 2000, 10)) << "nothing is there";
 }
 
 }  // namespace

@@ -81,8 +81,9 @@ TEST_F(JitTest, LibraryOfAllCompiledCodeIsOneUnit) {
   EXPECT_THAT(files, ::testing::Contains("JIT"));
 }
 
-TEST_F(JitTest, CompiledCodeHasNeitherLinesNorPaths) {
-  ExpectOneSentence(Run({"--binary-scope=JIT"}, {Puppet("jit"), "1"}), "add --unit=function");
+TEST_F(JitTest, CompiledCodeHasNeitherFilesNorPaths) {
+  ExpectOneSentence(Run({"--binary-scope=JIT", "--unit=file"}, {Puppet("jit"), "1"}),
+                    "add --unit=function");
   ExpectOneSentence(Run({"--binary-scope=JIT", "--unit=path"}, {Puppet("jit"), "1"}),
                     "add --unit=function");
 }

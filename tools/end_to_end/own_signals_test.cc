@@ -1,5 +1,5 @@
-// Programs that handle SIGTRAP without libc, that have no libc, or that run on small stacks, as Go's
-// do: they behave, print and end as without coz.
+// Programs that handle SIGTRAP without libc, that have no libc, or that run on small stacks, as
+// Go's do: they behave, print and end as without coz.
 #include <sys/wait.h>
 
 #include <string>

@@ -31,8 +31,9 @@ std::vector<std::string> NeverFound(const RunOptions& options, const UnitIndex& 
         [&](const UnitIndex::Object& object) { return scope.Contains(object.path, true); });
     if (!is_found && pattern == kJitCode) {
       missing.push_back(
-          "no profiled process has said in /tmp/perf-PID.map which functions it compiles; start "
-          "node with --perf-basic-prof, or type jcmd PID Compiler.perfmap for java");
+          "no profiled process has said in /tmp/perf-PID.map or a jitdump which functions it "
+          "compiles; "
+          "start node with --perf-basic-prof, or type jcmd PID Compiler.perfmap for java");
     } else if (!is_found) {
       missing.push_back(absl::StrFormat(
           "--binary-scope=%s matched no binary that was loaded%s", pattern,

@@ -22,6 +22,7 @@ namespace {
 constexpr uint64_t kLookNs = 50 * kNsPerMs;
 constexpr uint64_t kSlowLookNs = 1 * kNsPerSecond;
 constexpr uint64_t kStartNs = 10 * kNsPerSecond;
+constexpr uint64_t kSearchNs = 200 * kNsPerMs;
 
 constexpr uint64_t kMostMapBytes = uint64_t{256} << 20;
 constexpr uint64_t kMostBytesPerLook = uint64_t{4} << 20;
@@ -161,6 +162,22 @@ void PerfMapWatch::Read(Watched* watched) {
   ReadFrom(fd.get(), file, watched);
 }
 
+// False where there is none, or not yet.
+bool PerfMapWatch::ReadDump(Watched* watched, uint64_t now_ns) {
+  if (!watched->dump.is_found()) {
+    if (now_ns < watched->next_search_ns) return false;
+    watched->next_search_ns =
+        now_ns + (now_ns > watched->since_ns + kStartNs ? kSlowLookNs : kSearchNs);
+    watched->dump.Find(watched->pid);
+    if (!watched->dump.is_found()) return false;
+    watched->ranges.Clear();
+    watched->is_changed = true;
+  }
+  watched->is_changed |= watched->dump.Read(watched->pid, units_, &watched->ranges);
+  if (!watched->dump.problem().empty()) Warn(watched, watched->dump.problem());
+  return true;
+}
+
 void PerfMapWatch::Publish(SharedControl& control, shared::ProcessSlot& slot, Watched* watched) {
   if (watched->code == nullptr) {
     void* mapped = nullptr;
@@ -192,9 +209,10 @@ void PerfMapWatch::Look(SharedControl& control, shared::ProcessSlot& slot, uint3
     Begin(slot, pid, now_ns, watched);
   }
   if (now_ns < watched->next_look_ns) return;
-  const bool is_slow = watched->read_bytes == 0 && now_ns > watched->since_ns + kStartNs;
+  const bool is_slow = watched->read_bytes == 0 && !watched->dump.is_found() &&
+                       now_ns > watched->since_ns + kStartNs;
   watched->next_look_ns = now_ns + (is_slow ? kSlowLookNs : kLookNs);
-  Read(watched);
+  if (!ReadDump(watched, now_ns)) Read(watched);
   if (watched->is_changed) Publish(control, slot, watched);
 }
 

@@ -1,7 +1,8 @@
-// Reads the perf maps of profiled processes as they grow, and tells the processes which of the code
-// that they have compiled belongs to which unit.
+// Reads the perf maps and jitdumps of profiled processes as they grow, and tells the processes
+// which of the code that they have compiled belongs to which unit.
 //
-// Shape    /tmp/perf-PID.map of each process, in the process's own view of the files
+// Shape    /tmp/perf-PID.map of each process, in the process's own view of the files; or where it
+//          has one, its jitdump alone, which tells more
 // Units    ns of CLOCK_MONOTONIC; runtime addresses of the process
 // Errors   a map that is of another user, older than its process, too large or damaged is left
 //          alone, in whole or in part; TakeWarnings says so in one sentence
@@ -23,6 +24,7 @@
 #include "coz/sourcemap/perf_map.h"
 #include "coz/supervisor/target/shared_control.h"
 #include "coz/supervisor/target/tree_members.h"
+#include "coz/supervisor/units/jit_dump_file.h"
 #include "coz/supervisor/units/unit_index.h"
 
 namespace coz::supervisor {
@@ -52,6 +54,8 @@ class PerfMapWatch {
     uint64_t read_bytes = 0;
     std::string last_bytes;  // up to there
     sourcemap::PerfMapParser parser;
+    JitDumpFile dump;
+    uint64_t next_search_ns = 0;  // for the dump
     sourcemap::CodeRanges ranges{shared::kMaxJitRanges};
     bool is_changed = false;  // since the process was told
     bool has_warned = false;
@@ -63,6 +67,7 @@ class PerfMapWatch {
   void Look(SharedControl& control, shared::ProcessSlot& slot, uint32_t index, uint64_t now_ns);
   void Begin(const shared::ProcessSlot& slot, pid_t pid, uint64_t now_ns, Watched* watched);
   void Read(Watched* watched);
+  bool ReadDump(Watched* watched, uint64_t now_ns);
   void ReadFrom(int fd, const struct stat& file, Watched* watched);
   void Publish(SharedControl& control, shared::ProcessSlot& slot, Watched* watched);
   void Warn(Watched* watched, const std::string& what);

@@ -255,9 +255,10 @@ const UnitIndex::Object* UnitIndex::NotShared() const {
 }
 
 bool UnitIndex::TakesJitCode() const {
-  const bool has_functions =
-      rules_.kind == sourcemap::UnitKind::kFunction || rules_.kind == sourcemap::UnitKind::kLibrary;
-  return has_functions && binary_scope_.Contains(kJitCode, false);
+  const bool has_units = rules_.kind == sourcemap::UnitKind::kLine ||
+                         rules_.kind == sourcemap::UnitKind::kFunction ||
+                         rules_.kind == sourcemap::UnitKind::kLibrary;
+  return has_units && binary_scope_.Contains(kJitCode, false);
 }
 
 // Without a source scope: all but the runtime's own scripts.
@@ -283,8 +284,17 @@ UnitIndex::Object& UnitIndex::JitObject() {
   return object;
 }
 
-uint32_t UnitIndex::UnitOfJitCode(std::string_view name) {
-  const sourcemap::JitFunction function = sourcemap::ParseJitName(name);
+uint32_t UnitIndex::UnitOfJitLine(std::string_view name, std::string_view file, uint32_t line) {
+  sourcemap::JitFunction function = sourcemap::ParseJitName(name);
+  const std::string clean = sourcemap::CleanJitFile(file);
+  // Node 20 writes memory that it has freed in place of some names. The function's name has a file.
+  const bool is_name = clean.front() == '/' || clean.rfind("node:", 0) == 0;
+  if (function.file.empty() || is_name) function.file = clean;
+  function.line = line;
+  return UnitOfJit(function, HasJitLines());
+}
+
+uint32_t UnitIndex::UnitOfJit(const sourcemap::JitFunction& function, bool is_line) {
   if (!IsInScope(function)) return shared::kNoUnit;
   const bool is_library = rules_.kind == sourcemap::UnitKind::kLibrary;
   const auto matches = [&](const sourcemap::UnitPattern& pattern) {
@@ -302,17 +312,19 @@ uint32_t UnitIndex::UnitOfJitCode(std::string_view name) {
     group_has_code_[i] = true;
     return static_cast<uint32_t>(i);
   }
-  const std::string key =
-      is_library ? kJitCode
-                 : absl::StrCat(function.function, "\n", function.file, "\n", function.line);
+  const std::string key = is_library ? kJitCode
+                                     : absl::StrCat(is_line ? "" : function.function, "\n",
+                                                    function.file, "\n", function.line);
   if (const auto known = jit_units_.find(key); known != jit_units_.end()) return known->second;
   if (jit_units_.size() == kMostJitUnits) return shared::kNoUnit;
   Object& object = JitObject();
   const uint32_t unit = object.first_unit + static_cast<uint32_t>(jit_units_.size());
   jit_units_.emplace(key, unit);
-  object.units.push_back(is_library ? sourcemap::UnitDescription{rules_.kind, kJitCode, 0, ""}
-                                    : sourcemap::UnitDescription{rules_.kind, function.file,
-                                                                 function.line, function.function});
+  const sourcemap::UnitKind kind =
+      HasJitLines() && !is_line ? sourcemap::UnitKind::kFunction : rules_.kind;
+  object.units.push_back(is_library ? sourcemap::UnitDescription{kind, kJitCode, 0, ""}
+                                    : sourcemap::UnitDescription{kind, function.file, function.line,
+                                                                 function.function});
   if (AreCallPaths()) ++functions_called_[function.function];
   return unit;
 }

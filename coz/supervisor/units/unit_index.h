@@ -107,8 +107,13 @@ class UnitIndex {
   bool TakesJitCode() const;
 
   // The unit of such code by its name in a perf map. shared::kNoUnit where it is out of scope, or
-  // there are too many.
-  uint32_t UnitOfJitCode(std::string_view name);
+  // there are too many. Where lines are units, a function of which no lines are known is one.
+  uint32_t UnitOfJitCode(std::string_view name) {
+    return UnitOfJit(sourcemap::ParseJitName(name), /*is_line=*/false);
+  }
+  // And of code of a line, in the function of this name. It is the line where lines are units.
+  uint32_t UnitOfJitLine(std::string_view name, std::string_view file, uint32_t line);
+  bool HasJitLines() const { return rules_.kind == sourcemap::UnitKind::kLine; }
 
   // Grows when there are more units.
   uint32_t growth() const { return static_cast<uint32_t>(objects_.size() + jit_units_.size()); }
@@ -166,6 +171,7 @@ class UnitIndex {
   void PassOver(const std::string& path);
   void AnswerOne(SharedControl& control, shared::ModuleSlot& slot);
   bool IsInScope(const sourcemap::JitFunction& function) const;
+  uint32_t UnitOfJit(const sourcemap::JitFunction& function, bool is_line);
   Object& JitObject();
   sourcemap::UnitDescription DescribeOfNoObject(uint32_t unit) const;
   template <typename Visit>

@@ -1,6 +1,7 @@
 // libc's syscall() and prctl(). Programs use syscall() for futexes (C++20's atomic wait, Rust's
-// std, absl::Mutex, folly, TBB), to make processes and become other programs, to handle signals, and
-// to install seccomp filters. prctl() installs such filters too. Process: target. Context: the program's threads.
+// std, absl::Mutex, folly, TBB), to make processes and become other programs, to handle signals,
+// and to install seccomp filters. prctl() installs such filters too. Process: target. Context: the
+// program's threads.
 //
 // The runtime does not see what the program does in its own atomics before and after a call. So a
 // lock that the program releases there is free before the waker has paid.

@@ -1,8 +1,8 @@
 // Keeps the program from masking or handling the sampling signal, and lets it believe that it does.
 //
 // Shape    wrapped sigaction, signal, siginterrupt, sigprocmask, pthread_sigmask, sigpending and
-//          signalfd; rt_sigaction for syscall(). Calls that wait with a mask are in signal.cc and poll.cc. For the reserved
-//          signal there is one virtual disposition, one virtual mask bit per thread, and one bit
+//          signalfd; rt_sigaction for syscall(). Calls that wait with a mask are in signal.cc
+//          and poll.cc. For the reserved signal there is one virtual disposition, one virtual mask bit per thread, and one bit
 //          for the mask of each other signal's handler
 // Units    none
 // Errors   those of the wrapped calls
@@ -35,8 +35,8 @@ void GiveMasksBack();
 // Whether the shield is there: it was set up, and not lifted since.
 bool HasSignalShield();
 
-// Calls `then` once, when the program next sets its action for the reserved signal by a call of libc
-// (or by syscall()), before that is done. Until then AwaitsReservedAction.
+// Calls `then` once, when the program next sets its action for the reserved signal by libc (or by
+// syscall()), before that is done. Until then AwaitsReservedAction.
 void AwaitReservedAction(void (*then)());
 bool AwaitsReservedAction();
 

@@ -3,8 +3,8 @@
  * of another. Signals get an alternate stack.
  *   small_stacks
  *
- * Two threads work, half of the time on stacks of 2 KiB and else on their own. It prints "ready", and
- * at a line of standard input or its end "intact" where nobody has written below a stack. Its exit
+ * Two threads work, half of the time on stacks of 2 KiB and else on their own. It prints "ready",
+ * and at a line of standard input or its end "intact" where nobody has written below a stack. Its exit
  * status is 7.
  */
 #define _GNU_SOURCE
