@@ -60,7 +60,7 @@ class Measurement:
         output.unlink(missing_ok=True)
         log = self.program.folder / (name + ".log")
         times = max(1, math.ceil(seconds / self.program.run_s))
-        self.program.run(variant, [self.coz, "run", "-o", output, "-b", "MAIN", "--repeat=%d" % times, *choices, "---"],
+        self.program.run(variant, [self.coz, "run", "-o", output, *self.program.coz_options, "--repeat=%d" % times, *choices, "---"],
                          10 * seconds + _RUN_LIMIT_S, log)
         done = subprocess.run([self.coz, "report", "--json", output], capture_output=True, text=True, check=False)
         if not done.stdout:
@@ -74,11 +74,11 @@ class Measurement:
         """By which part of its CPU time for a visit the change makes the unit faster."""
         if self.program.share:
             return self.program.share
-        ns = [under_coz.unit_ns_per_visit(self._profile("cost-" + variant, variant, 1, [*self._unit_options(), "--fixed-speedup=0"]),
+        ns = [under_coz.unit_ns_per_visit(self._profile("cost-" + variant, variant, self.program.cost_s, [*self._unit_options(), "--fixed-speedup=0"]),
                                           [self.program.unit], self.program.point) for variant in (BEFORE, AFTER)]
-        self.say("%s: %s takes %.1f us a visit before, and %.1f after" % (self.program.name, self.program.unit, ns[0] / 1e3, ns[1] / 1e3))
+        self.say("%s: %s takes %.2f us a visit before, and %.2f after" % (self.program.name, self.program.unit, ns[0] / 1e3, ns[1] / 1e3))
         if ns[1] >= ns[0]:
-            raise processes.Failed("the change does not make %s cheaper: %.1f us a visit before, %.1f after" %
+            raise processes.Failed("the change does not make %s cheaper: %.2f us a visit before, %.2f after" %
                                    (self.program.unit, ns[0] / 1e3, ns[1] / 1e3))
         return 1 - ns[1] / ns[0]
 

@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 import os
 import pathlib
+import socket
 import struct
+import subprocess
 import tempfile
+import threading
 import unittest
+from unittest import mock
 
 import inputs
 import measure_program
+import memcached_session
 import original
 import paper_table
 import parsec
@@ -144,6 +149,106 @@ class ProgramsTest(unittest.TestCase):
             two.build()
             two.arguments = lambda variant: (3, 1000, 1000)
             self.assertGreater(two.rate(two.run(program.BEFORE, [], 60, os.path.join(folder, "log"))), 0)
+
+
+class MeasurementTest(unittest.TestCase):
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.program = programs.Memcached(place.name, None)
+        self.program.folder.mkdir()
+        self.measurement = measure_program.Measurement(self.program, "coz", 2, 30, lambda text: None)
+
+    def test_a_profile_is_of_the_binary_and_the_runs_that_the_program_asks_for(self):
+        with mock.patch.object(self.program, "run") as run, mock.patch("subprocess.run") as report:
+            report.return_value.stdout = "{}"
+            self.measurement._profile("ranked", program.BEFORE, 30, ["--unit=line"])
+        words = run.call_args.args[1]
+        self.assertEqual(words[4:], ["--follow=all", "-b", "%/memcached", "--repeat=6", "--unit=line", "---"])
+
+    def test_costs_are_profiled_as_long_as_the_program_asks_for(self):
+        asked = []
+
+        def profile(_name, variant, seconds, _choices):
+            asked.append(seconds)
+            return {"points": [{"name": "requests", "visits": 1000}], "sessions": [{"sampling_period_ns": 1000}],
+                    "units": [{"name": "item locks", "function": "", "samples": 40 if variant == program.BEFORE else 30}]}
+        with mock.patch.object(self.measurement, "_profile", profile):
+            self.assertEqual(self.measurement._share(), 0.25)
+        self.assertEqual(asked, [self.program.cost_s] * 2)
+
+
+# What memcached's sources have there, and a program that gives two references back.
+_MEMCACHED_H = """typedef struct { unsigned short refcount; } item;
+#define refcount_incr(it) ++(it->refcount)
+#define refcount_decr(it) --(it->refcount)
+"""
+_THREAD_C = """#include "memcached.h"
+#include <stdio.h>
+static int locked;
+void item_remove(item *item) {
+    locked++;
+    refcount_decr(item);
+}
+int main(void) {
+    item two = {1};
+    refcount_incr((&two));
+    item_remove(&two);
+    printf("%d %d, ", two.refcount, locked);
+    item_remove(&two);
+    printf("%d %d", two.refcount, locked);
+}
+"""
+
+
+class MemcachedTest(unittest.TestCase):
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.folder = pathlib.Path(place.name)
+
+    def counts(self, variant):
+        """References left and locks taken, after each of two references that were given back."""
+        (self.folder / "memcached.h").write_text(_MEMCACHED_H)
+        (self.folder / "thread.c").write_text(_THREAD_C)
+        for edit in programs.Memcached.changes.get(variant, ()):
+            edit.apply(self.folder)
+        subprocess.run(["gcc", "-Wall", "-Werror", "thread.c", "-o", "thread"], cwd=self.folder, check=True)
+        return subprocess.run([self.folder / "thread"], capture_output=True, text=True, check=True).stdout
+
+    def test_only_the_last_reference_takes_the_lock_after_the_change(self):
+        self.assertEqual(self.counts(program.BEFORE), "1 1, 0 2")
+        self.assertEqual(self.counts(program.AFTER), "1 0, 0 1")
+
+    def test_coz_follows_a_session_and_the_original_profiles_the_server_in_it(self):
+        memcached = programs.Memcached("/x", None)
+        session = memcached.command(program.BEFORE)
+        self.assertEqual(memcached.line(program.BEFORE, ["coz", "---"]), ["coz", "---", *session])
+        self.assertEqual(memcached.line(program.ORIGINAL, ["coz", "---"]), [*memcached.command(program.ORIGINAL), "coz", "---"])
+
+    def test_rate_is_that_of_the_session(self):
+        self.assertEqual(programs.Memcached("/x", None).rate("coz: note\nrequests per second: 12.5\n"), 12.5)
+
+    def test_the_server_is_told_to_end_after_the_load_and_waited_for(self):
+        told = []
+
+        def serve():
+            connection, _ = listening.accept()
+            with connection:
+                told.append(connection.recv(100))
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            listening.settimeout(60)
+            serving = threading.Thread(target=serve)
+            serving.start()
+            memcached = memcached_session.Memcached(self.folder, listening.getsockname()[1])
+            with mock.patch.object(memcached, "run_load", return_value="7.5 requests per second\n") as load, \
+                 mock.patch.object(memcached, "is_ready", side_effect=[True, False]) as asked:
+                self.assertEqual(memcached.drive("after", 2), 7.5)
+            serving.join()
+        self.assertEqual(told, [b"shutdown\r\n"])
+        self.assertEqual(asked.call_count, 2)
+        self.assertEqual(load.call_args.args[0][-1], 10_000)
+        self.assertIn("-A", memcached.command("after"))  # without it, it refuses to
 
 
 if __name__ == "__main__":

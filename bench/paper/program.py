@@ -24,6 +24,7 @@ class Program:
     libraries = ()
     marks = ()           # edits that put the progress point in, and what today's compilers ask for
     changes = {}         # variant: edits
+    coz_options = ("-b", "MAIN")
     point = ""           # its name
     unit = ""            # what the change makes cheaper: a name for `patterns`
     patterns = ()        # of coz's --group
@@ -31,6 +32,7 @@ class Program:
     change = ""          # in a few words
     unlike = ""          # why the change is not what a faster unit would be, so that no prediction is compared with it
     share = None         # by which the change makes the unit faster, where it is not measured
+    cost_s = 1           # how long profiles take that do measure it
     run_s = 5            # about how long a run takes
     paper_line = ""      # what the paper found
     paper_gain = ""      # the program's, there
@@ -86,13 +88,17 @@ class Program:
     def command(self, variant):
         return [self.folder / variant / "program", *map(str, self.arguments(variant))]
 
+    def line(self, variant, prefix):
+        """The command behind `prefix`, which profiles it."""
+        return [*prefix, *self.command(variant)]
+
     def environment(self, _variant):
         return {}
 
     def run(self, variant, prefix, limit_s, log, extra_environment=None):
         """Runs it behind `prefix`; what it printed."""
         environment = {**os.environ, **self.environment(variant), **(extra_environment or {})}
-        return processes.run([*prefix, *self.command(variant)], limit_s, log, cwd=self.folder, env=environment)
+        return processes.run(self.line(variant, prefix), limit_s, log, cwd=self.folder, env=environment)
 
 
     def rate(self, output):

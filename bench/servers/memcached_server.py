@@ -5,7 +5,6 @@ import socket
 import processes
 from server import BEFORE, Server, figure
 
-_KEYS = 400_000
 _CONNECTIONS = 32
 _VALUE = b"v" * 32
 
@@ -26,6 +25,7 @@ class Memcached(Server):
     kind = "knob"
     busy_cpus = os.cpu_count()   # by its threads and the load
     load = "memcached/load.c, %d connections" % _CONNECTIONS
+    keys = 400_000
 
     def command(self, variant):
         user = ["-u", "nobody"] if os.getuid() == 0 else []
@@ -34,10 +34,10 @@ class Memcached(Server):
 
     def fill(self, variant):
         with socket.create_connection(("127.0.0.1", self.port), 60) as connection:
-            connection.sendall(b"".join(set_commands(_KEYS)))
+            connection.sendall(b"".join(set_commands(self.keys)))
             if connection.recv(100) != b"STORED\r\n":
-                raise processes.Failed("memcached did not take %d keys; read %s" % (_KEYS, self.log("server")))
+                raise processes.Failed("memcached did not take %d keys; read %s" % (self.keys, self.log("server")))
 
     def drive(self, variant, seconds):
         return figure(r"^([\d.]+) requests per second", self.run_load(
-            [self.folder / "load", self.port, _CONNECTIONS, seconds, _KEYS], seconds))
+            [self.folder / "load", self.port, _CONNECTIONS, seconds, self.keys], seconds))
