@@ -1,6 +1,9 @@
 #include "tools/run_options.h"
 
 #include <cmath>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
 #include "absl/strings/str_format.h"
 #include "coz/supervisor/run/until_goal.h"
@@ -33,6 +36,14 @@ absl::Status CompleteUntil(const std::string& text, int repeat, supervisor::RunO
   return absl::OkStatus();
 }
 
+// A link would be followed among the mounts of coz where one asks what a process sees by it
+// (/proc/PID/root).
+std::string WithoutLinks(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  return error ? path : real.string();
+}
+
 bool WasGiven(const CLI::App& command, const std::string& option) {
   return command.get_option_no_throw(option) != nullptr && command.count(option) != 0;
 }
@@ -44,7 +55,7 @@ absl::Status CompleteRunArguments(const CLI::App& command, RunArguments* argumen
   absl::StatusOr<std::string> library =
       FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
   if (!library.ok()) return library.status();
-  run.runtime_library = *std::move(library);
+  run.runtime_library = WithoutLinks(*library);
   if (command.count("--seed") != 0) run.seed = arguments->seed;
   if (arguments->experiment_s > 0) run.min_experiment_ns = ToNs(arguments->experiment_s, 1e9);
   run.duration_ns = ToNs(arguments->duration_s, 1e9);

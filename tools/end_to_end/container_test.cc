@@ -70,15 +70,35 @@ TEST_F(ContainerTest, ProcessIsProfiledFromOutside) {
   EXPECT_GT(Profile("absolute.pb").experiment_size(), 0);
 }
 
-// As a service that sees no home folders, where coz was built.
-TEST_F(ContainerTest, ProcessWithOtherMountsGetsTheLibrary) {
-  COZ_REQUIRE_CAPABILITY(WhyNoContainer());
+// Starts a process as a service that sees no home folders, where coz was built.
+std::vector<std::string> WithoutOurLibrary() {
   const std::string hides = absl::StrCat("mount -t tmpfs none $(dirname $(readlink -f ",
                                          testing::RunfilePath("coz/runtime/libcoz.so"),
                                          ")) && exec ", Puppet("resident"), " 4");
-  Resident service({"/usr/bin/unshare", "--mount", "/bin/sh", "-c", hides});
+  return {"/usr/bin/unshare", "--mount", "/bin/sh", "-c", hides};
+}
+
+TEST_F(ContainerTest, ProcessWithOtherMountsGetsTheLibrary) {
+  COZ_REQUIRE_CAPABILITY(WhyNoContainer());
+  Resident service(WithoutOurLibrary());
   ASSERT_EQ(service.Line(), "ready\n");
   const CommandResult result = Shell(Attach("--duration=2", service.pid()));
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_GT(Profile().experiment_size(), 0);
+}
+
+// The link is there for it, and what it leads to is not.
+TEST_F(ContainerTest, ProcessWithOtherMountsGetsALibraryThatALinkLeadsTo) {
+  COZ_REQUIRE_CAPABILITY(WhyNoContainer());
+  Resident service(WithoutOurLibrary());
+  ASSERT_EQ(service.Line(), "ready\n");
+  const std::string library = testing::RunfilePath("coz/runtime/libcoz.so");
+  ASSERT_EQ(Shell(absl::StrCat("mkdir -p tools coz/runtime; cp -L ", Coz(),
+                               " tools; ln -s $(readlink -f ", library, ") coz/runtime"))
+                .status,
+            0);
+  const CommandResult result =
+      Shell(absl::StrCat("tools/coz attach --experiment-length=0.1 --duration=2 ", service.pid()));
   EXPECT_EQ(result.status, 0) << result.errors;
   EXPECT_GT(Profile().experiment_size(), 0);
 }
