@@ -257,6 +257,10 @@ class Memcached(Program):
         log = self.folder / ("%s-build.log" % variant)
         if not (source / "built").exists():
             shutil.rmtree(source, ignore_errors=True)  # a build that was cut short may have been edited
+            place.mkdir(parents=True, exist_ok=True)
+            if variant != BEFORE:  # which has fetched it
+                for archive in (self.folder / BEFORE).glob("memcached_*.orig.tar.*"):
+                    shutil.copy(archive, place)
             processes.run([SERVERS / "debian_source.sh", place, "memcached"], 600, log)
             for edit in self.changes.get(variant, ()):
                 edit.apply(source)
