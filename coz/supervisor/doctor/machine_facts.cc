@@ -14,10 +14,10 @@
 #include "coz/base/file_text.h"
 #include "coz/base/sampling_period.h"
 #include "coz/supervisor/target/awake_cpus.h"
+#include "coz/supervisor/target/cpu_clock.h"
 #include "coz/supervisor/target/cpu_quota.h"
 #include "coz/supervisor/target/cpu_use.h"
 #include "coz/supervisor/target/sample_rate_limit.h"
-#include "coz/supervisor/target/cpu_clock.h"
 #include "coz/supervisor/target/switch_cost.h"
 
 #ifndef CAP_PERFMON

@@ -2,8 +2,8 @@
 //
 // Shape    wrapped sigaction, signal, siginterrupt, sigprocmask, pthread_sigmask, sigpending and
 //          signalfd; rt_sigaction for syscall(). Calls that wait with a mask are in signal.cc
-//          and poll.cc. For the reserved signal there is one virtual disposition, one virtual mask bit per thread, and one bit
-//          for the mask of each other signal's handler
+//          and poll.cc. For the reserved signal there is one virtual disposition, one virtual mask
+//          bit per thread, and one bit for the mask of each other signal's handler
 // Units    none
 // Errors   those of the wrapped calls
 // Threads  safe

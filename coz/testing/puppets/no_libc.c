@@ -1,7 +1,7 @@
 /*
  * A program that has a loader but no library, as Go makes them with -buildmode=pie: it starts
- * without libc, has a thread pointer of its own, and takes SIGTRAP by the system call. It works for some
- * 300 ms of CPU time, prints what came, and ends with status 7.
+ * without libc, has a thread pointer of its own, and takes SIGTRAP by the system call. It works for
+ * some 300 ms of CPU time, prints what came, and ends with status 7.
  */
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
  *
  * It sets its handler by sigaction(), by syscall() or by an instruction of its own (where it is
  * built with COZ_INLINE_CALL), works, and raises SIGTRAP twice, by raise() and by int3. It prints
- * how often the handler ran and what the disposition reads back as. With "exec" two threads work, and it
- * becomes itself N times. Its exit status is 7. With COZ_GO_NOTE it is a Go program to
+ * how often the handler ran and what the disposition reads back as. With "exec" two threads work,
+ * and it becomes itself N times. Its exit status is 7. With COZ_GO_NOTE it is a Go program to
  * whoever looks at its file.
  */
 #define _GNU_SOURCE

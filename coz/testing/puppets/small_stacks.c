@@ -4,8 +4,8 @@
  *   small_stacks
  *
  * Two threads work, half of the time on stacks of 2 KiB and else on their own. It prints "ready",
- * and at a line of standard input or its end "intact" where nobody has written below a stack. Its exit
- * status is 7.
+ * and at a line of standard input or its end "intact" where nobody has written below a stack. Its
+ * exit status is 7.
  */
 #define _GNU_SOURCE
 #include <poll.h>
