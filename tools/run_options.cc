@@ -1,11 +1,15 @@
 #include "tools/run_options.h"
 
-#include <cmath>
-#include <filesystem>
-#include <string>
-#include <system_error>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <climits>
+#include <cmath>
+#include <string>
+
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coz/base/unique_fd.h"
 #include "coz/supervisor/run/until_goal.h"
 #include "tools/command_line.h"
 #include "tools/output_file.h"
@@ -39,9 +43,11 @@ absl::Status CompleteUntil(const std::string& text, int repeat, supervisor::RunO
 // A link would be followed among the mounts of coz where one asks what a process sees by it
 // (/proc/PID/root).
 std::string WithoutLinks(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::path real = std::filesystem::canonical(path, error);
-  return error ? path : real.string();
+  const UniqueFd file(open(path.c_str(), O_PATH | O_CLOEXEC));
+  std::string real(PATH_MAX, '\0');
+  const ssize_t bytes =
+      readlink(absl::StrCat("/proc/self/fd/", file.get()).c_str(), real.data(), real.size());
+  return bytes <= 0 ? path : real.substr(0, static_cast<size_t>(bytes));
 }
 
 bool WasGiven(const CLI::App& command, const std::string& option) {

@@ -45,9 +45,9 @@ class PeriodTracker {
   // The same at a sample of a clock that goes on while the thread waits. It finds whoever runs, so
   // that each sample stands for a period, however long ago the thread's last one was. Only where
   // the thread has run ever since (`has_waited` is false) its CPU clock tells that it was in the
-  // kernel for several.
+  // kernel for several; and where there were so many that chance makes one sample in 400 as late.
   uint64_t AdvanceByCpuClock(uint64_t now_ns, uint64_t period_ns, bool has_waited) {
-    constexpr uint64_t kNoChance = 16;  // periods between two samples of one that waits
+    constexpr uint64_t kNoChance = 6;
     if (!has_waited || now_ns - last_ns_ > kNoChance * period_ns) return Advance(now_ns, period_ns);
     Restart(now_ns);
     return 1;

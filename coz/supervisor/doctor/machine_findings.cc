@@ -124,18 +124,19 @@ Finding SwitchCost(const MachineFacts& facts) {
   if (facts.thread_switch_cost_ns == 0 && facts.process_switch_cost_ns == 0) {
     return {Grade::kGood, "cost of a switch", "sampling adds nothing that can be measured", ""};
   }
-  const std::string what = absl::StrFormat(
+  std::string what = absl::StrFormat(
       "sampling adds %.1f us to a switch between threads, %.1f us between processes",
       static_cast<double>(facts.thread_switch_cost_ns) / 1000,
       static_cast<double>(facts.process_switch_cost_ns) / 1000);
+  if (facts.clock_switch_cost_ns.has_value()) {
+    absl::StrAppendFormat(&what, " (%.1f us with --sampler=cpu-clock)",
+                          static_cast<double>(*facts.clock_switch_cost_ns) / 1000);
+  }
   if (facts.process_switch_cost_ns < kDearNs && facts.thread_switch_cost_ns < kDearNs) {
     return {Grade::kGood, "cost of a switch", what, ""};
   }
-  const std::string instead =
-      facts.clock_switch_cost_ns.has_value()
-          ? absl::StrFormat("clocks of the CPUs (%.1f us), or to CPU timers,",
-                            static_cast<double>(*facts.clock_switch_cost_ns) / 1000)
-          : "CPU timers";
+  const char* const instead =
+      facts.clock_switch_cost_ns.has_value() ? "that, or to CPU timers," : "CPU timers";
   return {Grade::kNote, "cost of a switch",
           absl::StrCat(what,
                        "; where processes take turns more than a few thousand times a second, coz "

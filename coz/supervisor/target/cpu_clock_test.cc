@@ -176,9 +176,9 @@ TEST_F(CpuClockTest, CallWeighsAllOfItsPeriods) {
   ASSERT_EQ(RunInChild([] {
               const auto clock = Start(&CountHere);
               const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-              std::vector<char> room(64 << 20);
+              std::vector<char> room(256 << 20);  // some tens of periods
               outcome->values[0] = PercentSampled([&] {
-                for (int i = 0; i < 16; ++i) {
+                for (int i = 0; i < 8; ++i) {
                   if (read(zeros, room.data(), room.size()) < 0) _exit(2);
                 }
               });
