@@ -77,8 +77,8 @@ class OwnWait {
   void StartClock(const delay::ThreadLedger& caller);
   void EndClock(delay::ThreadLedger& caller, uint64_t queued_ns) const;
 
-  bool is_timed_;
-  OutsideClock clock_;  // where it is timed
+  bool is_timed_ = false;
+  OutsideClock clock_ = {};  // where it is timed
 };
 
 // Notes that the caller is about to wake threads that wait at the other side of `fd`, or for `key`.
