@@ -41,6 +41,9 @@ class SourceChangeTest : public ::testing::Test {
     return result->profile;
   }
 
+  // In `profile` a round has as many samples after the change as by perf events.
+  void ExpectRoundsAsBefore(const profile::Profile& profile);
+
   RunOptions options_;
 };
 
@@ -56,6 +59,25 @@ struct SamplesOfRounds {
   double PerRound() const { return samples / rounds; }
 };
 
+// The change may come before the first experiment has ended. So another run says what perf events
+// sample in a round.
+void SourceChangeTest::ExpectRoundsAsBefore(const profile::Profile& profile) {
+  const uint64_t change_ns = profile.source_change(0).at_ns();
+  SamplesOfRounds after;
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    const uint64_t end_ns = experiment.start_ns() + experiment.elapsed_ns();
+    EXPECT_TRUE(end_ns <= change_ns || experiment.start_ns() >= change_ns);
+    if (experiment.start_ns() >= change_ns) after.Add(experiment);
+  }
+  ASSERT_GT(after.rounds, 0);
+  options_.sampling_source = sampler::SamplingSource::kPerfSigtrap;
+  SamplesOfRounds by_perf_events;
+  const profile::Profile kept = Run();
+  for (const profile::Experiment& experiment : kept.experiment()) by_perf_events.Add(experiment);
+  ASSERT_GT(by_perf_events.rounds, 0);
+  EXPECT_NEAR(after.PerRound() / by_perf_events.PerRound(), 1, 0.3);
+}
+
 TEST_F(SourceChangeTest, SamplesAndExperimentsGoOnWithCpuTimers) {
   const profile::Profile profile = Run();
   ASSERT_EQ(profile.source_change_size(), 1);
@@ -66,21 +88,7 @@ TEST_F(SourceChangeTest, SamplesAndExperimentsGoOnWithCpuTimers) {
   EXPECT_EQ(change.switch_cost_ns(), *options_.switch_cost_ns);
   EXPECT_GT(change.switches_per_second(), 10);
   EXPECT_THAT(report::DescribeSourceChange(change), HasSubstr("on samples come from CPU timers"));
-  SamplesOfRounds after;
-  for (const profile::Experiment& experiment : profile.experiment()) {
-    const uint64_t end_ns = experiment.start_ns() + experiment.elapsed_ns();
-    EXPECT_TRUE(end_ns <= change.at_ns() || experiment.start_ns() >= change.at_ns());
-    if (experiment.start_ns() >= change.at_ns()) after.Add(experiment);
-  }
-  ASSERT_GT(after.rounds, 0);
-  // The change may come before the first experiment has ended. So another run says what perf events
-  // sample in a round.
-  options_.sampling_source = sampler::SamplingSource::kPerfSigtrap;
-  SamplesOfRounds by_perf_events;
-  const profile::Profile kept = Run();
-  for (const profile::Experiment& experiment : kept.experiment()) by_perf_events.Add(experiment);
-  ASSERT_GT(by_perf_events.rounds, 0);
-  EXPECT_NEAR(after.PerRound() / by_perf_events.PerRound(), 1, 0.3);
+  ExpectRoundsAsBefore(profile);
 }
 
 TEST_F(SourceChangeTest, ClocksOfTheCpusGoOnWhereTheyCostLittle) {
@@ -91,17 +99,7 @@ TEST_F(SourceChangeTest, ClocksOfTheCpusGoOnWhereTheyCostLittle) {
   const profile::SourceChange& change = profile.source_change(0);
   EXPECT_EQ(change.sampling_source(), profile::SAMPLING_SOURCE_CPU_CLOCK);
   EXPECT_THAT(report::DescribeSourceChange(change), HasSubstr("come from a clock of each CPU"));
-  SamplesOfRounds after;
-  for (const profile::Experiment& experiment : profile.experiment()) {
-    if (experiment.start_ns() >= change.at_ns()) after.Add(experiment);
-  }
-  ASSERT_GT(after.rounds, 0);
-  options_.sampling_source = sampler::SamplingSource::kPerfSigtrap;
-  SamplesOfRounds by_perf_events;
-  const profile::Profile kept = Run();
-  for (const profile::Experiment& experiment : kept.experiment()) by_perf_events.Add(experiment);
-  ASSERT_GT(by_perf_events.rounds, 0);
-  EXPECT_NEAR(after.PerRound() / by_perf_events.PerRound(), 1, 0.3);
+  ExpectRoundsAsBefore(profile);
 }
 
 TEST_F(SourceChangeTest, ASourceThatWasAskedForIsKept) {
