@@ -155,7 +155,9 @@ SampleResult TakeSample(GlobalLedger& global, ThreadLedger& thread, SharedDelay&
   if (Accrues(thread)) ImposeAccrued(global, thread, seam.NowNs(), rules);
   SampleResult result = {false, AfterSample::kGoOn};
   if (sample.periods + sample.periods_of_others != 0 && sample.selection != 0) {
-    if (!IsOutsideStretches(thread)) thread.stretches.Count(sample.unit, sample.selected_unit);
+    if (!IsOutsideStretches(thread)) {
+      thread.stretches.Count(sample.unit, sample.selected_unit, sample.periods);
+    }
     const bool counts = sample.unit != SampledUnit::kOther;
     const bool is_first = sample.selection != thread.stretches.selection();
     const uint64_t now_ns = counts || is_first ? seam.NowNs() : 0;
@@ -184,7 +186,7 @@ SampleResult TakeSample(GlobalLedger& global, ThreadLedger& thread, SharedDelay&
       }
     }
   }
-  if (sample.periods != 0) thread.releases.NoteSample();
+  if (sample.periods != 0) thread.releases.NoteSample(sample.periods);
   if (Waits(thread)) return result;
   if (sample.periods + sample.periods_of_others != 0) {
     NoteSpinAtSample(thread, seam.Spins(), seam);

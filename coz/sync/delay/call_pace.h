@@ -9,6 +9,7 @@
 #ifndef COZ_SYNC_DELAY_CALL_PACE_H_
 #define COZ_SYNC_DELAY_CALL_PACE_H_
 
+#include <algorithm>
 #include <cstdint>
 
 namespace coz::delay {
@@ -28,10 +29,11 @@ class CallPace {
     return true;
   }
 
-  // At each sample of the thread.
-  void NoteSample() {
+  // At each sample of the thread, which stands for so many periods, of a CPU timer for several.
+  void NoteSample(uint64_t periods) {
+    const uint64_t most_looks = kMostLooks * std::max<uint64_t>(periods, 1);
     skipped_ = 0;
-    while (calls_ / (skipped_ + 1) > kMostLooks) skipped_ = skipped_ * 2 + 1;
+    while (calls_ / (skipped_ + 1) > most_looks) skipped_ = skipped_ * 2 + 1;
     calls_ = 0;
   }
 

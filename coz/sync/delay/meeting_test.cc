@@ -162,14 +162,25 @@ TEST_F(MonitorTest, AForgottenMutexIsAddedWithoutTime) {
 TEST(CallPaceTest, OfCallsInQuickSuccessionFewAreLookedAt) {
   CallPace pace = {};
   for (int i = 0; i < 10000; ++i) EXPECT_TRUE(pace.IsDue());
-  pace.NoteSample();
+  pace.NoteSample(1);
   int due = 0;
   for (int i = 0; i < 10000; ++i) due += pace.IsDue() ? 1 : 0;
   EXPECT_GT(due, 16);
   EXPECT_LE(due, 64);
-  pace.NoteSample();
-  pace.NoteSample();
+  pace.NoteSample(1);
+  pace.NoteSample(1);
   EXPECT_TRUE(pace.IsDue());
+}
+
+// A CPU timer's samples are some periods apart. Calls that are skipped impose late, and a thread
+// that such a call wakes then pays what its waker imposes only after it.
+TEST(CallPaceTest, ASampleOfSeveralPeriodsHasAsManyTimesTheCalls) {
+  CallPace pace = {};
+  for (int i = 0; i < 4 * 64; ++i) EXPECT_TRUE(pace.IsDue());
+  pace.NoteSample(4);
+  for (int i = 0; i < 4 * 64; ++i) EXPECT_FALSE(pace.Skips() || !pace.IsDue());
+  pace.NoteSample(2);
+  EXPECT_TRUE(pace.Skips());
 }
 
 TEST(WaitedMonitorsTest, RememberTheLastFew) {

@@ -121,14 +121,14 @@ void Stretches::PublishRate(const Kind* kind) {
   rate_.store(static_cast<uint32_t>(rate), std::memory_order_relaxed);
 }
 
-void Stretches::Count(SampledUnit sampled, uint32_t selected_unit) {
+void Stretches::Count(SampledUnit sampled, uint32_t selected_unit, uint64_t periods) {
   if (busy_.load(std::memory_order_relaxed) != 0) return;
   if (selected_unit != unit_) {
     for (Kind& kind : kinds_) kind = {};
     unit_ = selected_unit;
   }
   PlaceFor(site()).CountSample(sampled);
-  pace_.NoteSample();
+  pace_.NoteSample(periods);
 }
 
 void Stretches::BeginAccrual(uint64_t selection, uint64_t now_ns) {

@@ -102,7 +102,7 @@ class Stretches {
   // Counts a sample of the stretch in progress. The caller calls this only while there is a
   // selection. The counts of kinds hold for `selected_unit`; for another unit they start again from
   // zero. Does nothing in a handler that has interrupted one of these functions.
-  void Count(SampledUnit sampled, uint32_t selected_unit);
+  void Count(SampledUnit sampled, uint32_t selected_unit, uint64_t periods = 1);
 
   // A sample has fallen in another unit. Where the thread is known to run the unit of the new
   // selection, delay accrues for it from now on: not only from the first sample on that hits it,

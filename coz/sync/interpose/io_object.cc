@@ -17,6 +17,7 @@
 #include "coz/sync/delay/io_tables.h"
 #include "coz/sync/interpose/socket_flows.h"
 #include "coz/sync/interpose/thread_sync.h"
+#include "coz/sync/interpose/unix_peer.h"
 
 namespace coz::interpose {
 namespace {
@@ -27,6 +28,7 @@ enum Kind : uint64_t {
   kStream,
   kAddress,
   kPair,
+  kUnix,
   kEpoll,
   kProcess,
   kSignal,
@@ -172,6 +174,18 @@ Flows PairFlows(uint64_t inode) {
 
 SocketFlows g_socket_flows;
 
+// Of a connection between a Unix socket with a name and one without. What the one end reads is known
+// by its own inode, and so from the beginning; what it writes, by the other end's.
+Flows UnixFlows(int fd, uint64_t inode) {
+  Flows flows;
+  flows.in[0] = Mix(kUnix, inode);
+  const uint64_t peer_inode = UnixPeerOf(inode);
+  if (peer_inode == 0) return flows;  // the server has not accepted it yet
+  flows.out[0] = Mix(kUnix, peer_inode);
+  g_socket_flows.Note(fd, inode, {flows.in[0], flows.out[0]});
+  return flows;
+}
+
 Flows FlowsOfSocket(int fd, uint64_t inode) {
   SocketFlows::Flow known;
   if (g_socket_flows.Find(fd, inode, &known)) return {{known.in}, {known.out}};
@@ -180,18 +194,19 @@ Flows FlowsOfSocket(int fd, uint64_t inode) {
   const Endpoint peer = EndpointBy(SYS_getpeername, fd);
   if (peer.known && !peer.named && !local.named) return PairFlows(inode);
   Flows flows;
+  const bool is_stream = peer.known && !IsDatagramSocket(fd);
+  if (is_stream && peer.named != local.named) return UnixFlows(fd, inode);
   if (!peer.known) {  // it listens, or is not connected
     flows.in[0] = AddressFlow(local);
     return flows;
   }
   flows.in[0] = StreamFlow(peer, local);
   flows.out[0] = StreamFlow(local, peer);
-  // The other end of a connected datagram socket need not be connected.
-  if (IsDatagramSocket(fd)) {
+  if (is_stream) {
+    g_socket_flows.Note(fd, inode, {flows.in[0], flows.out[0]});
+  } else {  // the other end of a connected datagram socket need not be connected
     flows.in[1] = AddressFlow(local);
     flows.out[1] = AddressFlow(peer);
-  } else {
-    g_socket_flows.Note(fd, inode, {flows.in[0], flows.out[0]});
   }
   return flows;
 }

@@ -11,9 +11,10 @@
 //          of a connected socket is made from its two addresses, which its peer has the other way
 //          round. That of a listening or unconnected socket is made from its own address, which
 //          every sender or caller of connect names. That of an unnamed socket pair is made from its
-//          inodes, which are noted when the pair is made. An eventfd has no inode of its own. Its
-//          key is made from a tag that is noted when it is made; children of fork inherit it. A
-//          POSIX message queue is a file of mqueue_overview(7) with an inode
+//          inodes, which are noted when the pair is made. That of a connection to a Unix socket is
+//          made from the inode of the end that reads (unix_peer.h). An eventfd has no inode of its
+//          own. Its key is made from a tag that is noted when it is made; children of fork inherit
+//          it. A POSIX message queue is a file of mqueue_overview(7) with an inode
 #ifndef COZ_SYNC_INTERPOSE_IO_OBJECT_H_
 #define COZ_SYNC_INTERPOSE_IO_OBJECT_H_
 

@@ -5,13 +5,17 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <functional>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "coz/sync/interpose/io_object.h"
@@ -21,6 +25,7 @@
 #include "coz/sync/interpose/testing/io_channel.h"
 #include "coz/sync/interpose/testing/wait_scenario.h"
 #include "coz/sync/interpose/thread_sync.h"
+#include "coz/sync/interpose/unix_peer.h"
 
 extern "C" {
 ssize_t __read(int fd, void* buffer, size_t count);
@@ -252,6 +257,46 @@ TEST_F(InterposeIoTest, EverySocketOfANewPairFindsTheOther) {
     close(fds[0]);
     close(fds[1]);
   }
+}
+
+// All that a server accepts have its address, and their clients have none.
+TEST_F(InterposeIoTest, ConnectionsToAUnixSocketAreToldApart) {
+  const SharedChannel first = testing::NewUnixStream(/*flipped=*/false);
+  sockaddr_un address = {};
+  socklen_t length = sizeof(address);
+  ASSERT_EQ(getsockname(first->listener, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  testing::Channel second;
+  second.output = socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(connect(second.output, testing::Any(address), length), 0);
+  const uint64_t before_accept = FindIoKeys(second.output, IoSide::kInput).waits[0];
+  second.input = accept(first->listener, nullptr, nullptr);
+  ASSERT_GE(second.input, 0);
+  std::set<uint64_t> keys;
+  for (testing::Channel* channel : {&*first, &second}) {
+    for (const auto& [from, to] :
+         {std::pair(channel->output, channel->input), std::pair(channel->input, channel->output)}) {
+      const uint64_t wakes = FindIoKeys(from, IoSide::kOutput).wakes[0];
+      EXPECT_EQ(FindIoKeys(to, IoSide::kInput).waits[0], wakes);
+      EXPECT_TRUE(keys.insert(wakes).second);
+    }
+  }
+  EXPECT_EQ(FindIoKeys(second.input, IoSide::kOutput).wakes[0], before_accept);
+}
+
+TEST(UnixPeerTest, IsTheOtherEndAndUnknownWhereThereIsNone) {
+  const SharedChannel channel = testing::NewUnixStream(/*flipped=*/false);
+  const auto inode_of = [](int fd) {
+    struct stat status = {};
+    EXPECT_EQ(fstat(fd, &status), 0);
+    return uint64_t{status.st_ino};
+  };
+  errno = ERANGE;
+  EXPECT_EQ(UnixPeerOf(inode_of(channel->output)), inode_of(channel->input));
+  EXPECT_EQ(UnixPeerOf(inode_of(channel->input)), inode_of(channel->output));
+  EXPECT_EQ(UnixPeerOf(inode_of(channel->listener)), 0u);
+  EXPECT_EQ(UnixPeerOf(0), 0u);
+  EXPECT_EQ(UnixPeerOf(~uint64_t{0}), 0u);
+  EXPECT_EQ(errno, ERANGE);
 }
 
 TEST_F(InterposeIoTest, SleepIsFollowedByThePauseForWhatWasImposedMeanwhile) {

@@ -345,7 +345,7 @@ bool Simulator::Spins(const Thread& thread) const {
 
 void Simulator::CountSamples(Thread& thread, uint32_t line, bool spins, uint64_t samples) {
   SampleSeam seam(this, &thread, spins);
-  thread.ledger.releases.NoteSample();
+  thread.ledger.releases.NoteSample(1);
   for (uint64_t i = 0; i < std::min<uint64_t>(samples, 64); ++i) {
     delay::NoteSpinAtSample(thread.ledger, spins, seam);
     thread.ledger.spinning.Earn(options_.sampling_period_ns);
