@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Where the CPU time of a server's request goes, in baselines and in experiments of one run.
 
-Usage: ./bazelw run //bench/servers:by_experiment -- [--only=NAME] [--seconds=N] [--folder=DIR] [--coz=PATH]
+Usage: ./bazelw run //bench/servers:by_experiment -- [--only=NAME] [--seconds=N] [--skip=N]
+                                                      [--programs=NAME,NAME] [--folder=DIR] [--coz=PATH]
 
 Pauses take CPU time where threads outnumber CPUs. That is left out of a request's time. Whatever else a request takes more in
-experiments is a cost of profiling that predictions lack. perf samples all CPUs meanwhile (Debian's linux-perf; as root), which
-costs time itself, so compare the columns with each other and not with other runs.
+experiments is a cost of profiling that predictions lack. A last line compares what pauses took with what the delay asks for: more
+means that some thread paid for what its CPU had served already. perf samples all CPUs meanwhile (Debian's linux-perf; as root),
+which costs time itself, so compare the columns with each other and not with other runs.
 """
 import argparse
 import bisect
@@ -75,6 +77,15 @@ def by_experiment(samples, experiments, cpus):
     return result
 
 
+def pauses_of(experiments, cpus):
+    """CPU seconds, for each second of the experiments with a speedup, that CPUs must stand still for the delay, and that pauses
+    took. While CPUs are never idle the two are equal: each serves the whole delay, by pauses or by running the unit itself."""
+    delayed = [one for one in experiments if one["virtual_speedup"] > 0]
+    elapsed_s = sum(one["elapsed_s"] for one in delayed)
+    due_s = sum(cpus * one["delay_s"] - one["imposed_s"] for one in delayed)
+    return due_s / elapsed_s, sum(one["pause_cpu_s"] for one in delayed) / elapsed_s
+
+
 def table(baselines, experiments):
     """The figures as Markdown."""
     lines = ["| CPU time of a request, µs | baselines | experiments |", "|---|--:|--:|"]
@@ -83,14 +94,22 @@ def table(baselines, experiments):
     return "\n".join(lines)
 
 
-def experiments_of(coz, profile, point):
+def later_than(rows, skip_s):
+    """Those of the rows that began so long after the first."""
+    first_ms = min((row["start_unix_ms"] for row in rows), default=0)
+    return [row for row in rows if row["start_unix_ms"] >= first_ms + 1000 * skip_s]
+
+
+def experiments_of(coz, profile, point, skip_s):
     text = subprocess.run([coz.program, "export", "--format=jsonl", "-o", "-", profile], check=True, capture_output=True, text=True).stdout
     rows = [json.loads(line) for line in text.splitlines()]
     return [{"start_s": row["start_unix_ms"] / 1e3, "elapsed_s": row["elapsed_ns"] / 1e9, "visits": row["visits"],
-             "virtual_speedup": row["virtual_speedup"]} for row in rows if row["valid"] and row["point"] == point]
+             "virtual_speedup": row["virtual_speedup"], "delay_s": row["inserted_delay_ns"] / 1e9,
+             "imposed_s": row["imposed_delay_ns"] / 1e9, "pause_cpu_s": row["pause_cpu_ns"] / 1e9}
+            for row in later_than(rows, skip_s) if row["valid"] and row["point"] == point]
 
 
-def sampled_run(server, coz, seconds):
+def sampled_run(server, coz, seconds, skip_s):
     """The text of perf's samples, and the experiments, of one run."""
     data, profile = server.folder / "by-experiment.data", server.folder / "by-experiment.pb"
     perf = subprocess.Popen(["perf", "record", "-k", "CLOCK_REALTIME", "-o", data, "-a", "-e", "cpu-clock", "-F", str(_RATE_HZ), "--",
@@ -103,13 +122,14 @@ def sampled_run(server, coz, seconds):
     script = subprocess.run(["perf", "script", "-i", data, "-F", "comm,time,ip,sym,dso"], check=True, capture_output=True,
                             text=True).stdout
     data.unlink()
-    return script, experiments_of(coz, profile, server.point)
+    return script, experiments_of(coz, profile, server.point, skip_s)
 
 
 def main(arguments):
     parser = argparse.ArgumentParser(prog="by_experiment", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="postgresql-2-tcp")
     parser.add_argument("--seconds", type=float, default=24)
+    parser.add_argument("--skip", type=float, default=0, help="seconds at the beginning, in which data are loaded, say")
     parser.add_argument("--programs", default="postgres,pgbench", help="names of server and load generator")
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("/tmp/coz-servers"))
     parser.add_argument("--coz", type=pathlib.Path)
@@ -121,7 +141,7 @@ def main(arguments):
     try:
         servers.build(server, chosen)
         coz = under_coz.Coz(chosen.coz or servers.installed_coz(chosen.folder), [], chosen.folder)
-        script, experiments = sampled_run(server, coz, chosen.seconds)
+        script, experiments = sampled_run(server, coz, chosen.seconds, chosen.skip)
     finally:
         processes.end_all()
         server.clean()
@@ -129,6 +149,7 @@ def main(arguments):
             awake.close()
     samples = samples_of(script, chosen.programs.split(","))
     print(table(*by_experiment(samples, experiments, os.cpu_count())))
+    print("\nPauses: %.2f CPUs are due, and %.2f were taken." % pauses_of(experiments, os.cpu_count()))
 
 
 if __name__ == "__main__":

@@ -44,6 +44,17 @@ class ByExperimentTest(unittest.TestCase):
         with self.assertRaises(processes.Failed):
             by_experiment.by_experiment([(1.0, "a")], [experiment(5.0, 0, 100)], 2)
 
+    def test_the_beginning_is_left_out(self):
+        rows = [{"start_unix_ms": at_ms} for at_ms in (5000, 5900, 6000, 7000)]
+        self.assertEqual([row["start_unix_ms"] for row in by_experiment.later_than(rows, 1)], [6000, 7000])
+        self.assertEqual(by_experiment.later_than([], 1), [])
+
+    def test_pauses_that_are_due_are_the_delay_of_each_cpu_less_what_it_imposed(self):
+        one = {**experiment(1.0, 0.5, 100), "delay_s": 0.04, "imposed_s": 0.06, "pause_cpu_s": 0.03}
+        due, taken = by_experiment.pauses_of([one, {**one, "virtual_speedup": 0}], 2)
+        self.assertAlmostEqual(due, 0.2)
+        self.assertAlmostEqual(taken, 0.3)
+
     def test_table_has_a_row_for_each_kind(self):
         self.assertEqual(by_experiment.table({"a": 1, "b": 2}, {"a": 3}).splitlines()[2:],
                          ["| b | 2.0 | 0.0 |", "| a | 1.0 | 3.0 |"])

@@ -16,6 +16,9 @@ namespace coz {
 inline constexpr uint64_t kLeastDefaultPeriodNs = 850'000;
 inline constexpr uint64_t kMostDefaultPeriodNs = 1'000'000;
 
+// The CPU time that a CPU timer's sample stands for, whatever its period: the kernel's tick.
+inline constexpr uint64_t kCpuTimerSampleNs = 4'000'000;
+
 // For any period, a program whose rounds are just as long keeps step with it. So each run has
 // another period, and what is in step in one run is not in the next. The runs of a series have
 // seeds in turn. These give evenly spread periods: parts of the range, by multiples of the golden

@@ -50,8 +50,9 @@ uint64_t ExperimentLength::Wanted(const ExperimentRecord& record) const {
     if (point.arrivals + point.departures != 0) return full_ns;
     busiest = std::max(busiest, static_cast<double>(point.visits));
   }
-  double wanted_ns = static_cast<double>(options_.samples_of_short_experiment) *
-                     static_cast<double>(record.elapsed_ns) /
+  const double wanted_periods =
+      static_cast<double>(options_.samples_of_short_experiment) * record.periods_per_sample;
+  double wanted_ns = wanted_periods * static_cast<double>(record.elapsed_ns) /
                      static_cast<double>(record.total_samples);
   for (const PointDelta& point : record.points) {
     const double visits = static_cast<double>(point.visits);

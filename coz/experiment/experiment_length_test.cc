@@ -65,6 +65,14 @@ TEST(ExperimentLengthTest, IsLongerWhereSamplesAreFew) {
   EXPECT_EQ(MsAfter(record), 500u);
 }
 
+TEST(ExperimentLengthTest, IsLongerWhereASampleStandsForSeveralPeriods) {
+  ExperimentRecord record = Saw({20000});
+  record.periods_per_sample = 2.5;
+  EXPECT_EQ(MsAfter(record), 187u);
+  record.periods_per_sample = 10;
+  EXPECT_EQ(MsAfter(record), 500u);
+}
+
 TEST(ExperimentLengthTest, FollowsTheProgramUntilVisitsAreTooFewForFullLength) {
   ExperimentLength length((SchedulerOptions()));
   length.Learn(Saw({20000}));

@@ -89,6 +89,7 @@ struct ExperimentRecord : ExperimentCounters {
   uint64_t pause_cpu_ns = 0;
   uint64_t imposed_ns = 0;  // by samples in the selected unit; some of it cancels
 
+  double periods_per_sample = 1;  // at the end; what a sample counts for in numbers of samples
   double mean_live_threads = 0;
   double mean_runnable_threads = 0;
   double oversubscribed_share = 0;  // share of looks that saw more runnable threads than CPUs

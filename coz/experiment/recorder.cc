@@ -214,6 +214,7 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
   record.excess_ns = end.excess_ns - std::min(end.excess_ns, start_.excess_ns);
 
   const double looks = static_cast<double>(looks_);
+  record.periods_per_sample = end.periods_per_sample;
   record.mean_live_threads = static_cast<double>(live_thread_sum_) / looks;
   record.mean_runnable_threads = static_cast<double>(runnable_thread_sum_) / looks;
   record.oversubscribed_share = static_cast<double>(oversubscribed_looks_) / looks;

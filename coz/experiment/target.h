@@ -77,6 +77,7 @@ struct TargetSnapshot : ExperimentCounters {
   // Where waits are units: how long waits in the selected one were, which is exact.
   uint64_t selected_wait_ns = 0;
   uint64_t total_samples = 0;
+  double periods_per_sample = 1;      // now: samples of CPU timers count for several each
   uint64_t out_of_scope_samples = 0;  // in known code that holds no unit
   uint64_t owed_ns = 0;               // now: global minus local delay, summed over running threads
   uint64_t max_owed_ns = 0;           // now: the largest of these

@@ -2,13 +2,13 @@
 
 #include <cstdint>
 
+#include "coz/base/sampling_period.h"
 #include "coz/report/analysis/session_facts.h"
 
 namespace coz::report {
 namespace {
 
-// The kernel's tick.
-constexpr double kTimerSampleNs = 4e6;
+constexpr auto kTimerSampleNs = static_cast<double>(kCpuTimerSampleNs);
 // A pause is a switch, too: about one in a sample's time. A thread of PostgreSQL has fifty.
 constexpr double kStretchesInSample = 4;
 

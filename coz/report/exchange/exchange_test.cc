@@ -124,6 +124,8 @@ TEST(ExportJsonLinesTest, HasTheFiguresOfEachExperimentOnce) {
   ASSERT_EQ(profile.experiment_size(), 40);
   profile.mutable_session(0)->mutable_machine()->set_host("h1");
   profile.mutable_experiment(5)->set_pooled(70);
+  profile.mutable_experiment(5)->mutable_validity()->set_imposed_ns(71);
+  profile.mutable_experiment(5)->mutable_validity()->set_pause_cpu_ns(72);
   *profile.add_experiment() = profile.experiment(3);  // as in a profile that was added twice
   const std::vector<nlohmann::json> rows = JsonLinesOf(profile);
   ASSERT_EQ(rows.size(), 40u);
@@ -135,6 +137,8 @@ TEST(ExportJsonLinesTest, HasTheFiguresOfEachExperimentOnce) {
     EXPECT_EQ(row["experiment"], experiment.index());
     EXPECT_EQ(row["experiments"], i == 5 ? 70 : 1);
     EXPECT_EQ(row["virtual_speedup"], experiment.virtual_speedup());
+    EXPECT_EQ(row["imposed_delay_ns"], experiment.validity().imposed_ns());
+    EXPECT_EQ(row["pause_cpu_ns"], experiment.validity().pause_cpu_ns());
     EXPECT_EQ(row["effective_duration_ns"], experiment.effective_duration_ns());
     EXPECT_EQ(row["point"], "requests");
     EXPECT_EQ(row["visits"], experiment.point(0).visits());

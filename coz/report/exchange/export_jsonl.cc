@@ -57,6 +57,8 @@ Json FiguresJson(const profile::Experiment& experiment, uint64_t session_start_u
           {"elapsed_ns", experiment.elapsed_ns()},
           {"effective_duration_ns", experiment.effective_duration_ns()},
           {"inserted_delay_ns", experiment.inserted_delay_ns()},
+          {"imposed_delay_ns", experiment.validity().imposed_ns()},
+          {"pause_cpu_ns", experiment.validity().pause_cpu_ns()},
           {"selected_samples", experiment.selected_samples()},
           {"total_samples", experiment.total_samples()}};
 }

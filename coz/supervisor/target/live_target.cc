@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "coz/base/clock.h"
+#include "coz/base/sampling_period.h"
+#include "coz/sampler/sampler_status.h"
 #include "coz/shared/slot_loops.h"
 #include "coz/sync/delay/outside_wait.h"
 
@@ -118,6 +120,12 @@ void LiveTarget::ReadCounters(experiment::TargetSnapshot* snapshot) const {
                             snapshot->unmapped_samples;
 }
 
+double LiveTarget::PeriodsPerSample() const {
+  if (control_.sampler_status.source != sampler::SamplingSource::kCpuTimer) return 1;
+  return std::max(1.0, static_cast<double>(kCpuTimerSampleNs) /
+                           static_cast<double>(control_.sampling_period_ns));
+}
+
 void LiveTarget::ReadPayments(experiment::TargetSnapshot* snapshot) const {
   uint64_t asked_ns = 0;
   shared::ForEachThread(control_, [&](const shared::ThreadSlot& slot) {
@@ -150,6 +158,7 @@ experiment::TargetSnapshot LiveTarget::Read() {
   snapshot.owed_ns = debts.sum_ns;
   snapshot.max_owed_ns = debts.max_ns;
   snapshot.max_owed_asleep_ns = debts.max_asleep_ns;
+  snapshot.periods_per_sample = PeriodsPerSample();
   ReadPayments(&snapshot);
   load_.Poll(snapshot.now_ns);
   snapshot.live_threads = load_.live();

@@ -126,6 +126,7 @@ class LiveTarget : public experiment::ExperimentTarget {
 
   void ReadCounters(experiment::TargetSnapshot* snapshot) const;
   void ReadPayments(experiment::TargetSnapshot* snapshot) const;
+  double PeriodsPerSample() const;
   // What running threads owe. A thread that sleeps in the kernel, other than to pay, is waiting.
   Debts ReadDebts() const;
   bool SleepsInKernel(const shared::ThreadSlot& slot) const;

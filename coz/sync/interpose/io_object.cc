@@ -174,8 +174,8 @@ Flows PairFlows(uint64_t inode) {
 
 SocketFlows g_socket_flows;
 
-// Of a connection between a Unix socket with a name and one without. What the one end reads is known
-// by its own inode, and so from the beginning; what it writes, by the other end's.
+// Of a connection between a Unix socket with a name and one without. What an end reads is known by
+// its own inode, and so from the beginning; what it writes, by the other end's.
 Flows UnixFlows(int fd, uint64_t inode) {
   Flows flows;
   flows.in[0] = Mix(kUnix, inode);
