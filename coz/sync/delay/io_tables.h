@@ -60,12 +60,48 @@ struct IoTables {
   };
   PairPlace pairs[kPairPlaces];
 
-  // The keys that an epoll instance watches.
-  static constexpr size_t kWatches = 4096;
-  struct Watch {
-    std::atomic<uint64_t> key;
-    std::atomic<uint64_t> watcher_key;
+  // The epoll instances that watch a key, of which several may: workers share a socket on which
+  // connections come in. Of more, the newest.
+  class Watch {
+   public:
+    static constexpr size_t kWatchers = 7;
+
+    void Note(uint64_t key, uint64_t watcher_key) {
+      if (key_.load(std::memory_order_acquire) != key) Begin(key);
+      for (std::atomic<uint64_t>& noted : watcher_keys_) {
+        uint64_t none = 0;
+        if (noted.load(std::memory_order_relaxed) == watcher_key ||
+            noted.compare_exchange_strong(none, watcher_key, std::memory_order_relaxed)) {
+          return;
+        }
+      }
+      const uint64_t pushed_out = (watcher_key >> 1) % kWatchers;
+      watcher_keys_[pushed_out].store(watcher_key, std::memory_order_relaxed);
+    }
+
+    // Calls `visit` with the key of each instance that watches `key`.
+    template <typename Visit>
+    void ForEachWatcher(uint64_t key, Visit visit) const {
+      if (key_.load(std::memory_order_acquire) != key) return;
+      for (const std::atomic<uint64_t>& noted : watcher_keys_) {
+        const uint64_t watcher_key = noted.load(std::memory_order_relaxed);
+        if (watcher_key == 0) return;
+        visit(watcher_key);
+      }
+    }
+
+   private:
+    void Begin(uint64_t key) {
+      key_.store(0, std::memory_order_relaxed);
+      for (std::atomic<uint64_t>& noted : watcher_keys_) noted.store(0, std::memory_order_release);
+      key_.store(key, std::memory_order_release);
+    }
+
+    std::atomic<uint64_t> key_;                      // 0: none
+    std::atomic<uint64_t> watcher_keys_[kWatchers];  // the first ones; 0: none
   };
+  // A server may have ten thousand connections.
+  static constexpr size_t kWatches = 1 << 15;
   Watch watches[kWatches];
   Watch& WatchAt(uint64_t key) { return watches[(key >> 1) % kWatches]; }
 

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 
 #include <atomic>
+#include <optional>
 
 #include "coz/base/raw_syscall.h"
 #include "coz/base/readable.h"
@@ -175,13 +176,20 @@ Flows PairFlows(uint64_t inode) {
 SocketFlows g_socket_flows;
 
 // Of a connection between a Unix socket with a name and one without. What an end reads is known by
-// its own inode, and so from the beginning; what it writes, by the other end's.
-Flows UnixFlows(int fd, uint64_t inode) {
+// its own inode, and so from the beginning; what it writes, by the other end's. Where the kernel
+// does not tell that, all connections have the flows of the two addresses.
+Flows UnixFlows(int fd, uint64_t inode, const Endpoint& local, const Endpoint& peer) {
   Flows flows;
   flows.in[0] = Mix(kUnix, inode);
-  const uint64_t peer_inode = UnixPeerOf(inode);
-  if (peer_inode == 0) return flows;  // the server has not accepted it yet
-  flows.out[0] = Mix(kUnix, peer_inode);
+  const std::optional<uint64_t> peer_inode = UnixPeerOf(inode);
+  if (!peer_inode.has_value()) {
+    flows.in[0] = StreamFlow(peer, local);
+    flows.out[0] = StreamFlow(local, peer);
+  } else if (*peer_inode != 0) {
+    flows.out[0] = Mix(kUnix, *peer_inode);
+  } else {
+    return flows;  // the server has not accepted it yet
+  }
   g_socket_flows.Note(fd, inode, {flows.in[0], flows.out[0]});
   return flows;
 }
@@ -195,7 +203,7 @@ Flows FlowsOfSocket(int fd, uint64_t inode) {
   if (peer.known && !peer.named && !local.named) return PairFlows(inode);
   Flows flows;
   const bool is_stream = peer.known && !IsDatagramSocket(fd);
-  if (is_stream && peer.named != local.named) return UnixFlows(fd, inode);
+  if (is_stream && peer.named != local.named) return UnixFlows(fd, inode, local, peer);
   if (!peer.known) {  // it listens, or is not connected
     flows.in[0] = AddressFlow(local);
     return flows;

@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -283,6 +284,29 @@ TEST_F(InterposeIoTest, ConnectionsToAUnixSocketAreToldApart) {
   EXPECT_EQ(FindIoKeys(second.input, IoSide::kOutput).wakes[0], before_accept);
 }
 
+// As the workers of a server do.
+TEST_F(InterposeIoTest, EveryEpollInstanceOfAListenerIsWokenByAConnection) {
+  const SharedChannel channel = testing::NewUnixStream(/*flipped=*/false);
+  sockaddr_un address = {};
+  socklen_t length = sizeof(address);
+  ASSERT_EQ(getsockname(channel->listener, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  std::vector<int> workers;
+  for (int i = 0; i < 3; ++i) {
+    workers.push_back(epoll_create1(0));
+    epoll_event event = {EPOLLIN, {}};
+    ASSERT_EQ(epoll_ctl(workers.back(), EPOLL_CTL_ADD, channel->listener, &event), 0);
+    EXPECT_EQ(WakerBy(EpollKey(workers.back())), 0u);
+  }
+  process_.Impose(kNsPerMs);
+  const int client = socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(connect(client, testing::Any(address), length), 0);
+  for (const int worker : workers) {
+    EXPECT_EQ(WakerBy(EpollKey(worker)), process_.main_ledger().local_delay_ns);
+    close(worker);
+  }
+  close(client);
+}
+
 TEST(UnixPeerTest, IsTheOtherEndAndUnknownWhereThereIsNone) {
   const SharedChannel channel = testing::NewUnixStream(/*flipped=*/false);
   const auto inode_of = [](int fd) {
@@ -294,8 +318,9 @@ TEST(UnixPeerTest, IsTheOtherEndAndUnknownWhereThereIsNone) {
   EXPECT_EQ(UnixPeerOf(inode_of(channel->output)), inode_of(channel->input));
   EXPECT_EQ(UnixPeerOf(inode_of(channel->input)), inode_of(channel->output));
   EXPECT_EQ(UnixPeerOf(inode_of(channel->listener)), 0u);
-  EXPECT_EQ(UnixPeerOf(0), 0u);
-  EXPECT_EQ(UnixPeerOf(~uint64_t{0}), 0u);
+  EXPECT_EQ(UnixPeerOf(inode_of(testing::NewTcp4()->input)), std::nullopt);
+  EXPECT_EQ(UnixPeerOf(0), std::nullopt);
+  EXPECT_EQ(UnixPeerOf(~uint64_t{0}), std::nullopt);
   EXPECT_EQ(errno, ERANGE);
 }
 

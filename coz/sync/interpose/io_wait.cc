@@ -34,10 +34,8 @@ void Publish(const delay::ThreadLedger& caller, uint64_t key) {
   const uint64_t local_ns = caller.local_delay_ns.load(std::memory_order_relaxed);
   wakes.Publish(AsObject(key), local_ns);
   NotePublished(local_ns);
-  const delay::IoTables::Watch& watch = TheIoTables().WatchAt(key);
-  if (watch.key.load(std::memory_order_acquire) == key) {
-    wakes.Publish(AsObject(watch.watcher_key.load(std::memory_order_relaxed)), local_ns);
-  }
+  TheIoTables().WatchAt(key).ForEachWatcher(
+      key, [&](uint64_t watcher_key) { wakes.Publish(AsObject(watcher_key), local_ns); });
 }
 
 }  // namespace
@@ -109,10 +107,7 @@ uint64_t WakerThrough(int fd, IoSide side) {
 
 void NoteWatcher(int fd, IoSide side, int watcher) {
   for (const uint64_t key : FindIoKeys(fd, side).waits) {
-    if (key == 0) continue;
-    delay::IoTables::Watch& entry = TheIoTables().WatchAt(key);
-    entry.watcher_key.store(EpollKey(watcher), std::memory_order_relaxed);
-    entry.key.store(key, std::memory_order_release);
+    if (key != 0) TheIoTables().WatchAt(key).Note(key, EpollKey(watcher));
   }
 }
 

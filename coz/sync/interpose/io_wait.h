@@ -133,7 +133,7 @@ uint64_t WakerThrough(int fd, IoSide side);
 uint64_t WakerBy(uint64_t key);
 
 // Notes that an operation through `fd` also wakes threads that wait in the epoll instance
-// `watcher`. A descriptor has one such watcher, the last one noted.
+// `watcher`. Of many watchers of an object the newest are known.
 void NoteWatcher(int fd, IoSide side, int watcher);
 
 enum class IoWait { kInput, kOutput };

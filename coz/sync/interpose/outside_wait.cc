@@ -61,10 +61,8 @@ void NoteWakeBy(uint64_t key) {
   const uint64_t now_ns = MonotonicNowNs();
   delay::IoTables& tables = TheIoTables();
   tables.NoteWake(key, now_ns);
-  const delay::IoTables::Watch& watch = tables.WatchAt(key);
-  if (watch.key.load(std::memory_order_acquire) == key) {
-    tables.NoteWake(watch.watcher_key.load(std::memory_order_relaxed), now_ns);
-  }
+  tables.WatchAt(key).ForEachWatcher(
+      key, [&](uint64_t watcher_key) { tables.NoteWake(watcher_key, now_ns); });
 }
 
 bool IsWokenByTree(uint64_t key) { return TheIoTables().LastWakeNs(key) != 0; }

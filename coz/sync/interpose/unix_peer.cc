@@ -45,12 +45,13 @@ long Ask(const Request& request, void* answer, size_t most) {
   return bytes;
 }
 
-// The attribute UNIX_DIAG_PEER of an answer of `bytes`; 0 where it has none.
-uint32_t PeerIn(const char* answer, size_t bytes) {
+// The attribute UNIX_DIAG_PEER of an answer of `bytes`; 0 where it has none; nothing where it is an
+// error.
+std::optional<uint64_t> PeerIn(const char* answer, size_t bytes) {
   nlmsghdr header;
-  if (bytes < sizeof(header)) return 0;
+  if (bytes < sizeof(header)) return std::nullopt;
   memcpy(&header, answer, sizeof(header));
-  if (header.nlmsg_type != SOCK_DIAG_BY_FAMILY || header.nlmsg_len > bytes) return 0;
+  if (header.nlmsg_type != SOCK_DIAG_BY_FAMILY || header.nlmsg_len > bytes) return std::nullopt;
   size_t at = NLMSG_LENGTH(NLMSG_ALIGN(sizeof(unix_diag_msg)));
   while (at + sizeof(rtattr) <= header.nlmsg_len) {
     rtattr attribute;
@@ -68,11 +69,12 @@ uint32_t PeerIn(const char* answer, size_t bytes) {
 
 }  // namespace
 
-uint64_t UnixPeerOf(uint64_t inode) {
-  if (inode == 0 || inode > UINT32_MAX) return 0;
+std::optional<uint64_t> UnixPeerOf(uint64_t inode) {
+  if (inode == 0 || inode > UINT32_MAX) return std::nullopt;
   alignas(nlmsghdr) char answer[512];
   const long bytes = Ask(PeerOfSocket(static_cast<uint32_t>(inode)), answer, sizeof(answer));
-  return bytes > 0 ? PeerIn(answer, static_cast<size_t>(bytes)) : 0;
+  if (bytes <= 0) return std::nullopt;
+  return PeerIn(answer, static_cast<size_t>(bytes));
 }
 
 }  // namespace coz::interpose

@@ -3,8 +3,8 @@
 //
 // Shape    one question to the kernel (NETLINK_SOCK_DIAG), by a socket that is closed again
 // Units    inodes, as of fstat(2)
-// Errors   0 where the peer is unknown: it has not been accepted yet, is gone, or the kernel does
-//          not tell
+// Errors   0: there is no peer yet, for the server has not accepted it, or none any more. Nothing:
+//          the kernel does not tell, as where the process may make no such socket
 // Threads  safe
 // Signals  async-signal-safe; keeps errno (system calls are made directly)
 // Source   sock_diag(7), "UNIX domain sockets"
@@ -12,10 +12,11 @@
 #define COZ_SYNC_INTERPOSE_UNIX_PEER_H_
 
 #include <cstdint>
+#include <optional>
 
 namespace coz::interpose {
 
-uint64_t UnixPeerOf(uint64_t inode);
+std::optional<uint64_t> UnixPeerOf(uint64_t inode);
 
 }  // namespace coz::interpose
 
