@@ -16,6 +16,7 @@ namespace coz::interpose {
 namespace {
 
 constexpr uint32_t kAnyCookie = ~uint32_t{0};
+constexpr int kAtOnce = MSG_DONTWAIT;
 
 struct Request {
   nlmsghdr header;
@@ -39,8 +40,9 @@ Request PeerOfSocket(uint32_t inode) {
 long Ask(const Request& request, void* answer, size_t most) {
   const long fd = RawSyscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
   if (fd < 0) return fd;
-  long bytes = RawSyscall(SYS_sendto, fd, &request, sizeof(request), MSG_DONTWAIT, nullptr, 0);
-  if (bytes > 0) bytes = RawSyscall(SYS_recvfrom, fd, answer, most, MSG_DONTWAIT, nullptr, nullptr);
+  const void* const asked = &request;
+  long bytes = RawSyscall(SYS_sendto, fd, asked, sizeof(request), kAtOnce, nullptr, 0);
+  if (bytes > 0) bytes = RawSyscall(SYS_recvfrom, fd, answer, most, kAtOnce, nullptr, nullptr);
   RawSyscall(SYS_close, fd);
   return bytes;
 }
