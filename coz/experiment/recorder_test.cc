@@ -175,9 +175,11 @@ TEST(RecorderTest, MoreRunnableThreadsThanCpusTaint) {
   now.runnable_threads = 4;
   recorder.Look(now);
   now.runnable_threads = 2;
+  now.periods_per_sample = 4.5;
   const ExperimentRecord record = recorder.Finish(SchedulerOptions(), now, 10, true);
   EXPECT_TRUE(HasTaint(record, TaintKind::kOversubscribed));
   EXPECT_DOUBLE_EQ(record.mean_runnable_threads, 3);
+  EXPECT_DOUBLE_EQ(record.periods_per_sample, 4.5);
   EXPECT_DOUBLE_EQ(record.oversubscribed_share, 0.5);
   EXPECT_DOUBLE_EQ(record.mean_live_threads, 9);
 }

@@ -111,6 +111,16 @@ TEST_F(LiveTargetTest, ReadsWhatTheSamplerMissed) {
   EXPECT_EQ(snapshot.unsampled_ns, 500u);
 }
 
+TEST_F(LiveTargetTest, SamplesOfCpuTimersStandForSeveralPeriods) {
+  control_->sampling_period_ns = 800'000;
+  control_->sampler_status.source = sampler::SamplingSource::kPerfSigtrap;
+  EXPECT_EQ(target_.Read().periods_per_sample, 1);
+  control_->sampler_status.source = sampler::SamplingSource::kCpuTimer;
+  EXPECT_EQ(target_.Read().periods_per_sample, 5);
+  control_->sampling_period_ns = 10'000'000;
+  EXPECT_EQ(target_.Read().periods_per_sample, 1);
+}
+
 TEST_F(LiveTargetTest, WaitsForASampleThatIsBeingWritten) {
   control_->ring.next = 1;  // taken, not stored
   target_.Poll();

@@ -539,6 +539,15 @@ TEST_F(TakeSampleTest, AThreadThatIsKnownToRunTheUnitAccruesFromItsFirstSampleOn
   EXPECT_NE(thread_.stretches.selection(), 3u) << "it may not run that unit";
 }
 
+// 64 calls in each of its periods end a stretch.
+TEST_F(TakeSampleTest, NoCallIsSkippedForASampleOfManyPeriods) {
+  for (int i = 0; i < 4 * 64; ++i) EXPECT_TRUE(thread_.stretches.CallEnds());
+  for (int i = 0; i < 4 * 64; ++i) EXPECT_TRUE(thread_.releases.IsDue());
+  Take(Selected(4));
+  EXPECT_FALSE(thread_.stretches.SkipsCall());
+  EXPECT_FALSE(thread_.releases.Skips());
+}
+
 TEST_F(TakeSampleTest, AThreadThatWaitsNeitherPaysNorSpins) {
   OweToAnother(1000);
   BeginWait(thread_, 1);

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -320,6 +321,13 @@ TEST(UnixPeerTest, IsTheOtherEndAndUnknownWhereThereIsNone) {
   EXPECT_EQ(UnixPeerOf(inode_of(channel->listener)), 0u);
   EXPECT_EQ(UnixPeerOf(inode_of(testing::NewTcp4()->input)), std::nullopt);
   EXPECT_EQ(UnixPeerOf(0), std::nullopt);
+  rlimit limit = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const uint64_t inode = inode_of(channel->output);
+  const rlimit none = {0, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  EXPECT_EQ(UnixPeerOf(inode), 0u) << "it is asked again once there are descriptors";
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
   EXPECT_EQ(UnixPeerOf(~uint64_t{0}), std::nullopt);
   EXPECT_EQ(errno, ERANGE);
 }

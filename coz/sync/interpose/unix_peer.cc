@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include <cerrno>
+
 #include "coz/base/raw_syscall.h"
 
 namespace coz::interpose {
@@ -75,6 +77,7 @@ std::optional<uint64_t> UnixPeerOf(uint64_t inode) {
   if (inode == 0 || inode > UINT32_MAX) return std::nullopt;
   alignas(nlmsghdr) char answer[512];
   const long bytes = Ask(PeerOfSocket(static_cast<uint32_t>(inode)), answer, sizeof(answer));
+  if (bytes == -EMFILE || bytes == -ENFILE) return 0;  // there may be descriptors later
   if (bytes <= 0) return std::nullopt;
   return PeerIn(answer, static_cast<size_t>(bytes));
 }

@@ -3,8 +3,9 @@
 //
 // Shape    one question to the kernel (NETLINK_SOCK_DIAG), by a socket that is closed again
 // Units    inodes, as of fstat(2)
-// Errors   0: there is no peer yet, for the server has not accepted it, or none any more. Nothing:
-//          the kernel does not tell, as where the process may make no such socket
+// Errors   0: there is no peer yet, for the server has not accepted it, or none any more; or all
+//          descriptors are in use. Nothing: the kernel does not tell, as where the process may make
+//          no such socket
 // Threads  safe
 // Signals  async-signal-safe; keeps errno (system calls are made directly)
 // Source   sock_diag(7), "UNIX domain sockets"
