@@ -161,6 +161,7 @@ absl::StatusOr<TracedThread> TracedThread::Stop(pid_t pid, pid_t tid) {
   }
   if (absl::Status read = thread.ReadState(); !read.ok()) return read;
   thread.RestartCall();
+  thread.NoteCallAhead();
   return thread;
 }
 
@@ -253,6 +254,13 @@ void TracedThread::RestartCall() {
   const uint64_t waiting = registers_.orig_rax;
   registers_ = restarted;
   registers_.orig_rax = waiting;
+}
+
+// A stop before this one has ended its call, and the thread has not run since.
+void TracedThread::NoteCallAhead() {
+  unsigned char code[2] = {};
+  if (WaitingCall() >= 0 || !ReadMemory(pid_, registers_.rip, code, sizeof(code))) return;
+  if (code[0] == 0x0f && code[1] == 0x05) registers_.orig_rax = registers_.rax;
 }
 
 bool TracedThread::Write(uint64_t address, const void* from, size_t bytes) const {
@@ -365,6 +373,14 @@ absl::StatusOr<uint64_t> TracedThread::EnterFrames(const Gadgets& gadgets, uint6
         "no call can be made in thread %d of process %d, as its registers cannot be set: %s; try "
         "again: coz attach %d",
         tid_, pid_, strerror(errno), pid_));
+  }
+  // A signal may be pending that the thread's last instruction has raised, such as a point's int3.
+  // Its handler has to see the registers of then. Set last: whoever ends this process now leaves a
+  // thread that goes through both frames, and so gets its mask back.
+  const uint64_t all = ~uint64_t{0};
+  if (ptrace(PTRACE_SETSIGMASK, tid_, sizeof(all), &all) != 0) {
+    is_lost_ = true;
+    return Lost(errno);
   }
   return after_at;
 }

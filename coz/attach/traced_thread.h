@@ -54,7 +54,7 @@ class TracedThread {
   pid_t tid() const { return tid_; }
   const user_regs_struct& registers() const { return registers_; }
 
-  // The system call in which it waits; -1 where it is in none.
+  // The system call in which it waits, or which it makes next; -1 where there is none.
   int64_t WaitingCall() const;
   // Whether it waits, in pthread_join or its like, for the end of a thread. A stripped libc has no
   // name for the function that does, which pthread_join jumps to.
@@ -89,6 +89,7 @@ class TracedThread {
   absl::Status ReadState();
   // Undoes what the stop has done to a waiting call: the thread makes it again.
   void RestartCall();
+  void NoteCallAhead();
   struct Frame;
   Frame FrameOf(const user_regs_struct& registers, bool blocks_all) const;
   // Writes both frames below `top`, and sets the thread at the first. Returns the address of the

@@ -3,11 +3,14 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "coz/attach/process_view.h"
@@ -115,6 +118,95 @@ TEST(TracedThreadTest, WaitForAThreadIsToldFromAWaitForALock) {
     kill(pid, SIGKILL);
     waitpid(pid, nullptr, 0);
   }
+}
+
+int g_report = -1;
+
+// Writes where the signal has interrupted its thread.
+void Report(int /*signal*/, siginfo_t* /*info*/, void* context) {
+  const uint64_t at =
+      static_cast<uint64_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+  (void)!write(g_report, &at, sizeof(at));
+}
+
+// A child that sleeps, and reports SIGUSR1 to `report`.
+pid_t ChildThatReports(int report) {
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+  g_report = report;
+  struct sigaction action = {};
+  action.sa_sigaction = Report;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGUSR1, &action, nullptr);
+  const uint64_t ready = 0;
+  (void)!write(report, &ready, sizeof(ready));
+  for (;;) pause();
+}
+
+// libc is where it is in this process, of which the other is a copy.
+Gadgets GadgetsOf(pid_t pid) {
+  const auto here = reinterpret_cast<uint64_t>(&getpid);
+  const std::vector<Mapping> mappings = ReadMappings(pid);
+  const Mapping* const code = MappingAt(mappings, here);
+  if (code == nullptr) return {};
+  return FindGadgets(pid, code->begin, code->end).value_or(Gadgets());
+}
+
+TEST(TracedThreadTest, PendingSignalIsHandledWhereTheThreadWasStopped) {
+  int report[2];
+  ASSERT_EQ(pipe(report), 0);
+  const pid_t pid = ChildThatReports(report[1]);
+  uint64_t at = 1;
+  ASSERT_EQ(read(report[0], &at, sizeof(at)), sizeof(at));
+  uint64_t stopped_at = 0;
+  {
+    absl::StatusOr<TracedThread> stopped = TracedThread::Stop(pid, pid);
+    ASSERT_TRUE(stopped.ok()) << stopped.status();
+    stopped_at = stopped->registers().rip;
+    ASSERT_EQ(syscall(SYS_tgkill, pid, pid, SIGUSR1), 0);
+    const absl::StatusOr<int64_t> result = stopped->Call(GadgetsOf(pid), {SYS_getpid, {}});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(*result, pid);
+  }
+  ASSERT_EQ(read(report[0], &at, sizeof(at)), sizeof(at));
+  EXPECT_EQ(at, stopped_at);
+  while (true) {  // until the handler has returned
+    const absl::StatusOr<TracedThread> later = TracedThread::Stop(pid, pid);
+    ASSERT_TRUE(later.ok()) << later.status();
+    if (later->WaitingCall() != SYS_pause) continue;
+    EXPECT_EQ(later->blocked_signals(), 0u);
+    break;
+  }
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+  close(report[0]);
+  close(report[1]);
+}
+
+// The stop before has ended its call, which it has not yet made again when it is stopped anew.
+TEST(TracedThreadTest, ThreadThatWaitsDoesSoInEachStop) {
+  constexpr int kStops = 500;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, nullptr);
+    for (;;) sigwaitinfo(&all, nullptr);
+  }
+  while (true) {
+    const absl::StatusOr<TracedThread> stopped = TracedThread::Stop(pid, pid);
+    ASSERT_TRUE(stopped.ok()) << stopped.status();
+    if (stopped->WaitingCall() == SYS_rt_sigtimedwait) break;
+  }
+  int waiting = 0;
+  for (int i = 0; i < kStops; ++i) {
+    const absl::StatusOr<TracedThread> stopped = TracedThread::Stop(pid, pid);
+    ASSERT_TRUE(stopped.ok()) << stopped.status();
+    if (stopped->WaitingCall() == SYS_rt_sigtimedwait) ++waiting;
+  }
+  EXPECT_EQ(waiting, kStops);
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
 }
 
 }  // namespace

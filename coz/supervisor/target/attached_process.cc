@@ -75,9 +75,12 @@ uint64_t SignalsWaitedFor(pid_t pid, pid_t tid) {
   return signals;
 }
 
+// It may wake up, or go to sleep, between two looks.
 bool LetsSignalIn(pid_t pid, pid_t tid) {
+  const uint64_t waited_for = SignalsWaitedFor(pid, tid);
   const attach::StatusFields status = attach::ReadThreadStatus(pid, tid);
-  const uint64_t blocked = attach::SignalsIn(status, "SigBlk") | SignalsWaitedFor(pid, tid);
+  const uint64_t blocked =
+      waited_for | attach::SignalsIn(status, "SigBlk") | SignalsWaitedFor(pid, tid);
   return (blocked & SignalMaskOf(SIGTRAP)) == 0;
 }
 

@@ -29,6 +29,7 @@
 
 enum { kThreads = 4 };
 
+static pthread_barrier_t blocked;
 static pthread_barrier_t begin;
 static pthread_barrier_t done;
 static volatile long rounds;
@@ -110,7 +111,7 @@ static void* block(void* unused) {
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, NULL);
-  pthread_barrier_wait(&begin);
+  pthread_barrier_wait(&blocked);
   int signal = 0;
   while (waits_for_signals && sigwait(&all, &signal) == 0) {
   }
@@ -126,11 +127,11 @@ int main(int argc, char** argv) {
   sigfillset(&action.sa_mask);
   sigaction(SIGUSR1, &action, NULL);
   pthread_t blocking;
-  pthread_barrier_init(&begin, NULL, 2);
+  pthread_barrier_init(&blocked, NULL, 2);
   if (argc > 1) {
     waits_for_signals = strcmp(argv[1], "waiting") == 0;
     pthread_create(&blocking, NULL, block, NULL);
-    pthread_barrier_wait(&begin);
+    pthread_barrier_wait(&blocked);
   }
   pthread_barrier_init(&begin, NULL, kThreads + 1);
   pthread_barrier_init(&done, NULL, kThreads + 1);
