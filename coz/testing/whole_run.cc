@@ -51,19 +51,33 @@ uint64_t DeparturesInRun(const profile::Profile& profile, const std::string& poi
                [](const profile::PointCounts& counts) { return counts.departures(); });
 }
 
-std::map<std::string, uint64_t> SamplesInRun(const profile::Profile& profile) {
-  std::map<uint32_t, std::string> functions;
-  for (const profile::Unit& unit : profile.unit()) functions[unit.id()] = unit.function();
-  std::map<std::string, uint64_t> samples;
+namespace {
+
+// By the key that `key_of` gives to a unit.
+template <typename Key, typename KeyOf>
+std::map<Key, uint64_t> SamplesBy(const profile::Profile& profile, KeyOf key_of) {
+  std::map<uint32_t, Key> keys;
+  for (const profile::Unit& unit : profile.unit()) keys[unit.id()] = key_of(unit);
+  std::map<Key, uint64_t> samples;
   const auto add = [&](const auto& record) {
     for (int i = 0; i < record.unit_id_size(); ++i) {
-      samples[functions[record.unit_id(i)]] += record.unit_samples(i);
+      samples[keys[record.unit_id(i)]] += record.unit_samples(i);
     }
   };
   // Bare intervals have no samples.
   for (const profile::Experiment& experiment : profile.experiment()) add(experiment);
   for (const profile::SampleCounts& between : profile.sample_counts()) add(between);
   return samples;
+}
+
+}  // namespace
+
+std::map<std::string, uint64_t> SamplesInRun(const profile::Profile& profile) {
+  return SamplesBy<std::string>(profile, [](const profile::Unit& unit) { return unit.function(); });
+}
+
+std::map<uint32_t, uint64_t> SamplesOfLinesInRun(const profile::Profile& profile) {
+  return SamplesBy<uint32_t>(profile, [](const profile::Unit& unit) { return unit.line(); });
 }
 
 }  // namespace coz::testing

@@ -26,6 +26,8 @@ uint64_t DeparturesInRun(const profile::Profile& profile, const std::string& poi
 
 // By the functions of their units.
 std::map<std::string, uint64_t> SamplesInRun(const profile::Profile& profile);
+// By the lines of their units, of whatever file.
+std::map<uint32_t, uint64_t> SamplesOfLinesInRun(const profile::Profile& profile);
 
 }  // namespace coz::testing
 

@@ -62,6 +62,49 @@ TEST_F(JitTest, FunctionThatIsCompiledLaterCanBeNamed) {
   }
 }
 
+// Of the line units of a run of the puppet with a jitdump. It gives line 11 twice the work of 21.
+TEST_F(JitTest, LinesOfTheJitdumpAreUnits) {
+  const CommandResult result = Run({"--binary-scope=JIT"}, {Puppet("jit"), "3", "dump"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  const profile::Profile profile = Profile();
+  std::map<uint32_t, std::string> functions;
+  for (const profile::Unit& unit : profile.unit()) {
+    EXPECT_EQ(unit.kind(), profile::UNIT_KIND_LINE);
+    EXPECT_EQ(unit.file(), "/app/jit.js");
+    EXPECT_EQ(profile.binary(static_cast<int>(unit.binary_index())).path(), "JIT");
+    functions[unit.line()] = unit.function();
+  }
+  const std::map<uint32_t, uint64_t> samples = testing::SamplesOfLinesInRun(profile);
+  const auto of = [&samples](uint32_t line) {
+    const auto found = samples.find(line);
+    return found == samples.end() ? 0 : found->second;
+  };
+  EXPECT_GT(of(11), of(21));
+  const std::map<uint32_t, std::string> kWork = {{11, "hot"},  {21, "warm"},  {31, "inner"},
+                                                 {41, "gone"}, {51, "outer"}, {71, "moved"}};
+  for (const auto& [line, function] : kWork) {
+    EXPECT_GT(of(line), 0u) << line;
+    EXPECT_EQ(functions[line], function);
+  }
+  EXPECT_EQ(of(61), 0u) << "never called";
+}
+
+TEST_F(JitTest, LineThatIsCompiledLaterCanBeNamed) {
+  const CommandResult result =
+      Run({"--binary-scope=JIT", "--fixed-line=jit.js:71", "--fixed-speedup=0,50"},
+          {Puppet("jit"), "4", "dump"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  const profile::Profile profile = Profile();
+  EXPECT_GT(profile.experiment_size(), 0);
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    for (const profile::Unit& unit : profile.unit()) {
+      if (unit.id() == experiment.selected_unit()) {
+        EXPECT_EQ(unit.line(), 71u);
+      }
+    }
+  }
+}
+
 TEST_F(JitTest, GroupsAndSourceScopesTakeFunctionsOfTheMap) {
   const CommandResult result =
       Run({"--unit=function", "--binary-scope=JIT", "--source-scope=jit.js", "--group", "both=hot",

@@ -20,6 +20,7 @@ fuzzers=(
   "coz/report/compare/history coz/report/compare/testdata/history_corpus"
   "coz/sourcemap/line_table coz/sourcemap/testdata/line_table_corpus"
   "coz/sourcemap/perf_map coz/sourcemap/testdata/perf_map_corpus"
+  "coz/sourcemap/jit_dump coz/sourcemap/testdata/jit_dump_corpus"
   "coz/sourcemap/dwarf/line_program coz/sourcemap/testdata/line_program_corpus"
   "coz/sourcemap/dwarf/die_scanner coz/sourcemap/testdata/die_scanner_corpus"
   "coz/sampler/unwind/eh_frame coz/sampler/unwind/testdata/eh_frame_corpus"

@@ -126,10 +126,8 @@ void Run::BeginRecords(report::ProfileWriter writer) {
 absl::Status Run::Start(const std::string& program, report::ProfileWriter writer) {
   if (absl::Status status = ChooseSchedule(); !status.ok()) return status;
   FillBlock();
-  const bool by_clock = options_.sampling_source == sampler::SamplingSource::kCpuClock;
-  if (by_clock) {
-    if (absl::Status opened = OpenClock(); !opened.ok()) return opened;
-    TellClock();
+  if (source_.IsClock()) {
+    if (absl::Status prepared = source_.PrepareClock(); !prepared.ok()) return prepared;
   }
   TakeSlots();
   StartOptions start;
@@ -147,7 +145,7 @@ absl::Status Run::Start(const std::string& program, report::ProfileWriter writer
   if (outside_->programs_wait()) prctl(PR_SET_PTRACER, child->pid());
   child_.emplace(*std::move(child));
   BeginRecords(std::move(writer));
-  if (by_clock) StartClock();
+  if (source_.IsClock()) source_.StartClock(&*target_);
   return absl::OkStatus();
 }
 
@@ -168,21 +166,7 @@ absl::Status Run::Join(std::unique_ptr<AttachedTree> attached, report::ProfileWr
   TakeSlots();  // the block has those of earlier sessions now
   BeginRecords(std::move(writer));
   target_->SetOwnEvents([this](bool on) { attached_->SetSampling(on); });
-  return options_.sampling_source == sampler::SamplingSource::kCpuClock ? JoinClock()
-                                                                        : absl::OkStatus();
-}
-
-absl::Status Run::JoinClock() {
-  if (absl::Status opened = OpenClock(); !opened.ok()) return opened;
-  if (!attached_->ChangeToCpuClock(clock_->expiry())) {
-    return absl::UnavailableError(absl::StrFormat(
-        "process %d cannot be sampled by clocks of the CPUs; attach without --sampler",
-        options_.attach_pid));
-  }
-  control_.block().sampler_status.source = sampler::SamplingSource::kCpuClock;
-  TellClock();
-  StartClock();
-  return absl::OkStatus();
+  return source_.Join(attached_.get(), &*target_);
 }
 
 void Run::JoinDescendants() {
@@ -288,7 +272,7 @@ void Run::OnBareInterval(const experiment::ExperimentRecord& record) {
   recorder_->WriteBareInterval(record);
   current_.clear();
   if (MayChangeSource()) {
-    source_choice_.NoteSlowdown(
+    source_.NoteSlowdown(
         report::LeastSlowdownBySampling(recorder_->written(), recorder_->session()));
   }
 }
@@ -462,86 +446,14 @@ void Run::Loop() {
   }
 }
 
-bool Run::UsesPerfEvents() const {
-  const shared::ControlBlock& block = control_.block();
-  const sampler::SamplingSource source = block.sampler_status.source;
-  return clock_ == nullptr && block.use_cpu_timers.load(std::memory_order_relaxed) == 0 &&
-         (source == sampler::SamplingSource::kPerfSigtrap ||
-          source == sampler::SamplingSource::kPerfSetsig);
-}
-
-// Only where it was left to coz. Threads of one process pass an inherited event on, which costs
-// little. Where coz has attached each thread has an event of its own.
-bool Run::MayChangeSource() const {
-  if (!head_written_ || options_.sampling_source != sampler::SamplingSource::kNone ||
-      options_.exclude_kernel || !UsesPerfEvents()) {
-    return false;
-  }
-  const bool one_event =
-      attached_ == nullptr &&
-      control_.block().sampler_status.source == sampler::SamplingSource::kPerfSigtrap &&
-      processes_->live() <= 1;
-  return !one_event;
-}
-
-absl::Status Run::OpenClock() {
-  if (options_.exclude_kernel) {
-    return absl::InvalidArgumentError(
-        "a clock of each CPU also samples time in the kernel; leave out --exclude-kernel, or run "
-        "with: --sampler=perf-sigtrap");
-  }
-  absl::StatusOr<std::unique_ptr<CpuClock>> clock = CpuClock::Open(options_.sampling_period_ns);
-  if (!clock.ok()) return clock.status();
-  clock_ = *std::move(clock);
-  return absl::OkStatus();
-}
-
-// Processes sample by it from now on.
-void Run::TellClock() {
-  shared::ControlBlock& block = control_.block();
-  block.clock_expiry = clock_->expiry();
-  block.use_cpu_clock.store(1, std::memory_order_release);
-}
-
-void Run::StartClock() {
-  target_->SetClocks([this](bool on) { clock_->Run(on); });
-  clock_->Run(true);
-}
-
-// False where it is not permitted, or costs too much: CPU timers are then the second best.
-bool Run::ChangeToCpuClock(const SourceChoice::Finding& finding) {
-  if (!OpenClock().ok()) return false;
-  const uint64_t cost_ns = options_.clock_switch_cost_ns.has_value()
-                               ? *options_.clock_switch_cost_ns
-                               : MeasureSwitchCostOfClocksNs(clock_->expiry().tracepoint);
-  if (!ClocksAreCheap(finding, cost_ns)) {
-    clock_.reset();
-    return false;
-  }
-  if (attached_ != nullptr && !attached_->ChangeToCpuClock(clock_->expiry())) {
-    clock_.reset();
-    return false;
-  }
-  TellClock();
-  StartClock();
-  return true;
-}
-
-bool Run::ChangeToCpuTimers() {
-  if (attached_ != nullptr && !attached_->ChangeToCpuTimers()) return false;
-  control_.block().use_cpu_timers.store(1, std::memory_order_relaxed);
-  return true;
-}
+bool Run::MayChangeSource() const { return head_written_ && source_.MayChange(processes_->live()); }
 
 void Run::ChooseSource(uint64_t now_ns) {
   if (!MayChangeSource()) return;
-  const std::optional<SourceChoice::Finding> finding = source_choice_.Poll(now_ns);
-  if (!finding.has_value() || !(ChangeToCpuClock(*finding) || ChangeToCpuTimers())) return;
+  const std::optional<RunSource::Change> change = source_.Poll(now_ns, &*target_);
+  if (!change.has_value()) return;
   if (scheduler_) scheduler_->StartAfresh();
-  recorder_->WriteSourceChange(
-      *finding,
-      clock_ == nullptr ? sampler::SamplingSource::kCpuTimer : sampler::SamplingSource::kCpuClock,
-      now_ns);
+  recorder_->WriteSourceChange(change->finding, change->source, now_ns);
   Say(report::DescribeSourceChange(*recorder_->written().source_change().rbegin()));
 }
 
@@ -558,7 +470,7 @@ void Run::LookForNeighbours() {
 // Measures where samples come by perf events. kPerfSigtrap has one for all threads of a process.
 SwitchLoad Run::SwitchesOfRun(const experiment::TargetSnapshot& last) const {
   const uint64_t switches = SwitchesOfChildren() - switches_before_;
-  if (!UsesPerfEvents()) return {switches, 0};
+  if (!source_.UsesPerfEvents()) return {switches, 0};
   const sampler::SamplingSource source = control_.block().sampler_status.source;
   const bool one_event = source == sampler::SamplingSource::kPerfSigtrap && processes_->seen() <= 1;
   return MeasureSwitchLoad(switches, last.now_ns - start_ns_, options_.sampling_period_ns,

@@ -28,15 +28,14 @@
 #include "coz/supervisor/run/point_requests.h"
 #include "coz/supervisor/run/profile_recorder.h"
 #include "coz/supervisor/run/run_profile.h"
+#include "coz/supervisor/run/run_source.h"
 #include "coz/supervisor/run/until_goal.h"
 #include "coz/supervisor/target/attached_tree.h"
-#include "coz/supervisor/target/cpu_clock.h"
 #include "coz/supervisor/target/live_target.h"
 #include "coz/supervisor/target/neighbours.h"
 #include "coz/supervisor/target/process_watch.h"
 #include "coz/supervisor/target/shared_control.h"
 #include "coz/supervisor/target/signal_inbox.h"
-#include "coz/supervisor/target/source_choice.h"
 #include "coz/supervisor/target/switch_cost.h"
 #include "coz/supervisor/target/thread_watch.h"
 #include "coz/supervisor/units/perf_map_watch.h"
@@ -54,10 +53,7 @@ class Run : public experiment::ExperimentSink {
         units_(std::move(units)),
         outside_(std::move(outside)),
         counted_(std::move(counted)),
-        display_(STDERR_FILENO, options.live),
-        source_choice_(&control_.block(), options.switch_cost_ns, [this] {
-          return MeasureSwitchCostNs(options_.sampling_period_ns, Switched::kProcesses);
-        }) {}
+        display_(STDERR_FILENO, options.live) {}
 
   absl::Status Start(const std::string& program, report::ProfileWriter writer);
   // The same for a process that runs already.
@@ -91,13 +87,6 @@ class Run : public experiment::ExperimentSink {
   void Say(const std::string& message);
   void RefreshDisplay();
   void StartExperiments();
-  absl::Status OpenClock();
-  absl::Status JoinClock();
-  void TellClock();
-  void StartClock();
-  bool ChangeToCpuClock(const SourceChoice::Finding& finding);
-  bool ChangeToCpuTimers();
-  bool UsesPerfEvents() const;
   bool MayChangeSource() const;
   void ChooseSource(uint64_t now_ns);
   void LookForNeighbours();
@@ -125,8 +114,7 @@ class Run : public experiment::ExperimentSink {
   std::optional<ProfileRecorder> recorder_;
   std::optional<PointRequests> requests_;
   std::optional<experiment::Scheduler> scheduler_;
-  SourceChoice source_choice_;
-  std::unique_ptr<CpuClock> clock_;  // null: not that source
+  RunSource source_{&options_, &control_};
   NeighbourWatch neighbours_{UsableCpus()};
   uint64_t start_ns_ = 0;
   uint64_t duration_from_ns_ = 0;

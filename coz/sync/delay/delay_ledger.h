@@ -47,9 +47,8 @@ struct GlobalLedger {
   // a minute in a call that is not wrapped. It then pauses at most for the current and the previous
   // experiment, not for all that was inserted in that minute. Written by the supervisor.
   std::atomic<uint64_t> forgiven_below_ns;
-  // The highest local delay that a thread has published for threads that it wakes through a
-  // descriptor. It is above the global delay only where a thread with excess published a moment
-  // ago.
+  // The highest local delay that a thread with excess has published for threads that it wakes
+  // through a descriptor. It is above the global delay only where that was a moment ago.
   std::atomic<uint64_t> highest_published_ns;
   // What is sped up at this moment, and by how much; 0: nothing. The functions here only compare it
   // with an earlier value: what is left of one experiment is no part of the next. Written by the
