@@ -2,7 +2,7 @@
 """Attaches coz to Debian's servers while they are asked, again and again, and looks whether they notice.
 
 Usage: ./bazelw run //bench/servers:attach -- [--only=NAME,NAME] [--cycles=N] [--kills=N] [--seconds=N] [--markdown=FILE]
-                                              [--folder=DIR] [--coz=PATH]
+                                              [--folder=DIR] [--coz=PATH] [--coz-option=OPTION]...
 
 Each server is attached to N times, counts a function by changed code, and is left. Then coz is killed by SIGKILL N times
 somewhere within that, and the next one attaches. Clients compare every answer with the right one meanwhile. In the end the
@@ -43,6 +43,7 @@ def options(arguments):
     parser.add_argument("--markdown", type=pathlib.Path, help="where the table goes as Markdown")
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("/tmp/coz-attach"))
     parser.add_argument("--coz", type=pathlib.Path, help="instead of this tree's")
+    parser.add_argument("--coz-option", action="append", default=[], help="for each `coz attach`; may be repeated")
     chosen = parser.parse_args(arguments)
     names = [name for name in chosen.only.split(",") if name] or list(_BY_NAME)
     for name in names:
@@ -65,7 +66,8 @@ class Session:
         self.random = random.Random(1)
 
     def coz(self, seconds):
-        command = [self.chosen.coz, "attach", *self.target.coz_options, "--experiment-length=0.1", "--duration=%g" % seconds,
+        command = [self.chosen.coz, "attach", *self.target.coz_options, *self.chosen.coz_option, "--experiment-length=0.1",
+                   "--duration=%g" % seconds,
                    "--progress=%s" % (self.target.point or self.target.function), "-o", self.target.folder / "profile.pb", self.target.pid]
         return processes.start(command, self.target.folder / "coz.log")
 

@@ -113,6 +113,11 @@ void EndWaitCreditedBy(ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
 void EndWaitOfQueued(GlobalLedger& global, ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
                      uint64_t waker_local_delay_ns, uint64_t queued_ns) {
   EndWaitCreditedBy(thread, wait, now_ns, waker_local_delay_ns);
+  CreditQueueAfter(global, thread, wait, now_ns, queued_ns);
+}
+
+void CreditQueueAfter(GlobalLedger& global, ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
+                      uint64_t queued_ns) {
   if (queued_ns == 0) return;
   CreditOwed(global, thread, std::min(queued_ns, now_ns - wait.start_ns));
   GoOnFromCpu(global, thread);

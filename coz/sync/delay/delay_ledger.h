@@ -255,6 +255,10 @@ void EndWaitCreditedBy(ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
 void EndWaitOfQueued(GlobalLedger& global, ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
                      uint64_t waker_local_delay_ns, uint64_t queued_ns);
 
+// The credit for the queue alone. `wait` has ended, by a thread.
+void CreditQueueAfter(GlobalLedger& global, ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
+                      uint64_t queued_ns);
+
 // `thread` goes on after an event at `virtual_ns` of virtual time, such as the end of a thread that
 // it has joined. The event may be long ago. If the thread's own virtual time is earlier, it owes
 // the difference.

@@ -61,7 +61,14 @@ void io_internal::EndOwing(delay::ThreadLedger& caller, const delay::Wait& wait,
     delay::EndWaitOfQueued(*sync_internal::g_ledger, caller, wait, MonotonicNowNs(), level_ns,
                            queued_ns);
   } else {
+    // The look behind the wait may have credited more than the waker's level already. The time in
+    // the queue follows the wake, so it counts on top of either.
+    const uint64_t own_ns = wait.served_ns + caller.imposed_ns.load(std::memory_order_relaxed);
+    const bool is_by_thread = waker_local_delay_ns != 0 && level_ns > own_ns;
     delay::EndWaitUncredited(caller);
+    if (is_by_thread) {
+      delay::CreditQueueAfter(*sync_internal::g_ledger, caller, wait, MonotonicNowNs(), queued_ns);
+    }
   }
   PayAfterWait();
 }

@@ -9,6 +9,7 @@
 
 #include "coz/base/clock.h"
 #include "coz/sync/interpose/blocked_scope.h"
+#include "coz/sync/interpose/io_wait.h"
 #include "gtest/gtest.h"
 
 namespace coz::interpose {
@@ -156,6 +157,30 @@ TEST_F(CrowdTest, DebtOfAWaitIsSleptFor) {
   PayAfterWait();
   EXPECT_GT(Sleeps(), sleeps);
   EXPECT_GE(thread_.paused_ns, kDebtNs);
+}
+
+// Ends a wait of 10 ms. At its start the thread had 1 ms of local delay. The look behind it has
+// credited another one, and the CPUs owe 5 ms in all.
+uint64_t PauseAfterInput(delay::GlobalLedger& global, delay::ThreadLedger& thread,
+                         uint64_t waker_local_delay_ns, uint64_t queued_ns) {
+  thread.local_delay_ns = 1 * kNsPerMs;
+  const delay::Wait wait = delay::BeginWait(thread, MonotonicNowNs() - 10 * kNsPerMs);
+  thread.local_delay_ns = 2 * kNsPerMs;
+  global.global_delay_ns = 5 * kNsPerMs;
+  const uint64_t before_ns = thread.paused_ns;
+  io_internal::EndOwing(thread, wait, waker_local_delay_ns, queued_ns);
+  EXPECT_EQ(thread.blocked, delay::kNotBlocked);
+  return thread.paused_ns - before_ns;
+}
+
+TEST_F(CrowdTest, TheQueueBehindAWakeIsNotPaidFor) {
+  constexpr uint64_t kLevelNs = 1500 * kNsPerUs;
+  EXPECT_EQ(PauseAfterInput(*global_, thread_, kLevelNs, 4 * kNsPerMs), 0u);
+  EXPECT_EQ(thread_.local_delay_ns, 5 * kNsPerMs);
+  EXPECT_GE(PauseAfterInput(*global_, thread_, kLevelNs, 0), 3 * kNsPerMs) << "not queued";
+  EXPECT_GE(PauseAfterInput(*global_, thread_, 0, 4 * kNsPerMs), 3 * kNsPerMs) << "by the outside";
+  EXPECT_GE(PauseAfterInput(*global_, thread_, kNsPerMs, 4 * kNsPerMs), 3 * kNsPerMs)
+      << "the value is older than the wait";
 }
 
 TEST_F(CrowdTest, LooksThatFollowAtOnceAskNothing) {
