@@ -24,6 +24,19 @@ class JitTest : public testing::CozRunTest {
     const auto found = samples.find(function);
     return found == samples.end() ? 0 : found->second;
   }
+
+  // The only unit of all experiments.
+  static profile::Unit Selected(const profile::Profile& profile) {
+    EXPECT_GT(profile.experiment_size(), 0);
+    profile::Unit selected;
+    for (const profile::Experiment& experiment : profile.experiment()) {
+      for (const profile::Unit& unit : profile.unit()) {
+        if (unit.id() == experiment.selected_unit()) selected = unit;
+      }
+      EXPECT_EQ(experiment.selected_unit(), profile.experiment(0).selected_unit());
+    }
+    return selected;
+  }
 };
 
 TEST_F(JitTest, FunctionsOfThePerfMapAreUnits) {
@@ -51,15 +64,7 @@ TEST_F(JitTest, FunctionThatIsCompiledLaterCanBeNamed) {
       Run({"--unit=function", "--binary-scope=JIT", "--fixed-unit=moved", "--fixed-speedup=0,50"},
           {Puppet("jit"), "4"});
   EXPECT_EQ(result.status, 0) << result.errors;
-  const profile::Profile profile = Profile();
-  EXPECT_GT(profile.experiment_size(), 0);
-  for (const profile::Experiment& experiment : profile.experiment()) {
-    for (const profile::Unit& unit : profile.unit()) {
-      if (unit.id() == experiment.selected_unit()) {
-        EXPECT_EQ(unit.function(), "moved");
-      }
-    }
-  }
+  EXPECT_EQ(Selected(Profile()).function(), "moved");
 }
 
 // Of the line units of a run of the puppet with a jitdump. It gives line 11 twice the work of 21.
@@ -94,15 +99,7 @@ TEST_F(JitTest, LineThatIsCompiledLaterCanBeNamed) {
       Run({"--binary-scope=JIT", "--fixed-line=jit.js:71", "--fixed-speedup=0,50"},
           {Puppet("jit"), "4", "dump"});
   EXPECT_EQ(result.status, 0) << result.errors;
-  const profile::Profile profile = Profile();
-  EXPECT_GT(profile.experiment_size(), 0);
-  for (const profile::Experiment& experiment : profile.experiment()) {
-    for (const profile::Unit& unit : profile.unit()) {
-      if (unit.id() == experiment.selected_unit()) {
-        EXPECT_EQ(unit.line(), 71u);
-      }
-    }
-  }
+  EXPECT_EQ(Selected(Profile()).line(), 71u);
 }
 
 TEST_F(JitTest, GroupsAndSourceScopesTakeFunctionsOfTheMap) {
