@@ -67,7 +67,7 @@ TEST_F(JitTest, FunctionThatIsCompiledLaterCanBeNamed) {
   EXPECT_EQ(Selected(Profile()).function(), "moved");
 }
 
-// Of the line units of a run of the puppet with a jitdump. It gives line 11 twice the work of 21.
+// The puppet gives line 11 twice the work of line 21.
 TEST_F(JitTest, LinesOfTheJitdumpAreUnits) {
   const CommandResult result = Run({"--binary-scope=JIT"}, {Puppet("jit"), "3", "dump"});
   EXPECT_EQ(result.status, 0) << result.errors;
