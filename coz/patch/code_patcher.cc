@@ -379,7 +379,7 @@ bool TakeTrap(const siginfo_t& info, ucontext_t* context) {
   if (displaced == 0) {
     if (patch.edge.routine == 0) {
       CountVisit(patch.counter);
-    } else {
+    } else if (patch.edge.routine_in_handler != 0) {
       PassEdge(patch.edge, patch.address, *context);
     }
   }

@@ -39,8 +39,14 @@ class Builder {
   std::optional<CodePatch> Build() {
     Step(0, 0);
     const bool calls = plan_.way == Way::kJump && patch_.edge.routine != 0;
-    if (plan_.way == Way::kJump && !calls) Count();
-    if (calls) CallRoutine();
+    if (plan_.replaces_call) {
+      if (!calls) return std::nullopt;
+      ReplaceCall();
+    } else if (calls) {
+      CallRoutine();
+    } else if (plan_.way == Way::kJump) {
+      Count();
+    }
     if (!CopyDisplaced()) return std::nullopt;
     Step(patch_.displaced_bytes, 0);
     if (plan_.goes_on && !JumpTo(patch_.address + patch_.displaced_bytes)) return std::nullopt;
@@ -142,6 +148,7 @@ class Builder {
       Emit({0x9f, 0x0f, 0x90, 0xc0});  // lahf; seto al
       Emit({0x50});                    // push rax
       Step(0, pushed);
+      Emit({0x48, 0x8b, 0x44, 0x24, kWord});  // mov rax, [rsp + 8]
     }
     Emit({0xbf});  // mov edi, ..
     Emit32(static_cast<int32_t>(patch_.edge.argument));
@@ -172,6 +179,17 @@ class Builder {
     Step(0, 0);
   }
 
+  // The routine goes on behind its jump, where a system call instruction stands, or behind that.
+  void ReplaceCall() {
+    patch_.displaced[patch_.displaced_count++] = {0, 0};
+    constexpr int32_t kJumpToRoutine = 6;        // bytes
+    EmitAt({0x48, 0x8d, 0x0d}, kJumpToRoutine);  // lea rcx, [rip + ..]
+    Emit({0xff, 0x25});                          // jmp [rip + ..], which PutRoutine completes
+    routine_operand_ = code_.size();
+    Emit32(0);
+    Emit({0x0f, 0x05});  // syscall
+  }
+
   // Behind the code, where nobody comes.
   void PutRoutine() {
     const auto distance = static_cast<int32_t>(code_.size() - (routine_operand_ + sizeof(int32_t)));
@@ -181,7 +199,7 @@ class Builder {
   }
 
   bool CopyDisplaced() {
-    for (size_t i = 0; i < plan_.instructions.size(); ++i) {
+    for (size_t i = plan_.replaces_call ? 1 : 0; i < plan_.instructions.size(); ++i) {
       const size_t begin = plan_.instructions[i];
       const size_t end =
           i + 1 < plan_.instructions.size() ? plan_.instructions[i + 1] : plan_.displaced.size();

@@ -1,12 +1,15 @@
 #include "coz/patch/place_plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "coz/patch/relocation.h"
 
 namespace coz::patch {
 namespace {
+
+constexpr uint8_t kSystemCall[] = {0x0f, 0x05};
 
 // What a walk through the whole function says of jumps.
 struct Scan {
@@ -54,6 +57,14 @@ class Planner {
   Planner(const PlaceInCode& place, const PlanLimits& limits)
       : place_(place), limits_(limits), scan_(ScanFunction(place)) {}
 
+  PlacePlan PlanCall() {
+    plan_.offset = place_.offset;
+    plan_.replaces_call = IsSystemCall(place_.offset);
+    if (!plan_.replaces_call) return None("it makes no system call there");
+    plan_.why_no_jump = TryJumps();
+    return plan_.way == Way::kJump ? plan_ : None(plan_.why_no_jump);
+  }
+
   PlacePlan Plan() {
     plan_.offset = place_.offset;
     const std::optional<Instruction> first = At(place_.offset);
@@ -78,6 +89,17 @@ class Planner {
   std::optional<Instruction> At(size_t offset) const {
     return offset >= place_.room ? std::nullopt
                                  : Decode(place_.code + offset, place_.room - offset);
+  }
+
+  bool IsSystemCall(size_t offset) const {
+    return offset + sizeof(kSystemCall) <= place_.room &&
+           std::equal(std::begin(kSystemCall), std::end(kSystemCall), place_.code + offset);
+  }
+
+  // Why the instruction cannot be displaced, or nothing.
+  std::string WhyNot(size_t offset, const Instruction& instruction) const {
+    const bool is_replaced = plan_.replaces_call && offset == plan_.offset;
+    return is_replaced ? "" : instruction.why_not;
   }
 
   PlacePlan None(const std::string& why) {
@@ -159,7 +181,8 @@ class Planner {
         at += next->bytes;
         continue;
       }
-      if (!next->why_not.empty()) return "an instruction cannot be copied: " + next->why_not;
+      if (const std::string why = WhyNot(at, *next); !why.empty())
+        return "an instruction cannot be copied: " + why;
       if (next->is_locked) return "an instruction there has a lock that may be jumped over";
       const size_t end = at + next->bytes;
       if (next->flow == Flow::kCall && end < plan_.offset + kJumpBytes)
@@ -197,7 +220,8 @@ class Planner {
       const size_t at = plan_.offset + plan_.displaced.size();
       const std::optional<Instruction> next = At(at);
       if (!next.has_value() || !plan_.goes_on) return "there is no room for a jump";
-      if (!next->why_not.empty()) return "an instruction cannot be copied: " + next->why_not;
+      if (const std::string why = WhyNot(at, *next); !why.empty())
+        return "an instruction cannot be copied: " + why;
       if (next->is_locked) return "an instruction there has a lock that may be jumped over";
       if (at != plan_.offset && next->bytes == 1) return "two instructions have a byte each";
       Displace(at, *next);
@@ -232,5 +256,7 @@ class Planner {
 PlacePlan PlanPlace(const PlaceInCode& place, const PlanLimits& limits) {
   return Planner(place, limits).Plan();
 }
+
+PlacePlan PlanSystemCall(const PlaceInCode& place) { return Planner(place, {}).PlanCall(); }
 
 }  // namespace coz::patch

@@ -1,7 +1,8 @@
 // Decides how visits to a place in machine code can be counted by changing the code.
 //
 // Shape    one place: a jump to a stub where five bytes may move, else one that displaces less and
-//          shares the bytes behind, else an int3, else none of them
+//          shares the bytes behind, else an int3, else none of them. A system call instruction gets
+//          a jump or none
 // Units    offsets from the beginning of the function's code; bytes
 // Errors   Way::kNone with a sentence
 // Threads  safe
@@ -53,9 +54,13 @@ struct PlacePlan {
   bool keeps_flags = false;          // the stub has to
   bool keeps_red_zone = false;       // the same
   bool pushes_return_address = false;
+  bool replaces_call = false;  // the first displaced instruction is a system call, and has no copy
 };
 
 PlacePlan PlanPlace(const PlaceInCode& place, const PlanLimits& limits);
+
+// For a place that is a system call instruction, which a routine is to make in its place.
+PlacePlan PlanSystemCall(const PlaceInCode& place);
 
 }  // namespace coz::patch
 
