@@ -137,6 +137,7 @@ void Attach(shared::ControlBlock* control) {
   process->counters_fs_offset = runtime_internal::CountersFsOffset();
   runtime_internal::PublishCallRoutines(process);
   runtime_internal::PublishApiRoutines(control, process);
+  const bool is_go = PublishOwnCalls(*process);
   PublishProcess(*process, image);
   sampler::InitUnwinder(static_cast<sampler::UnwinderKind>(control->wanted_unwinder));
   sampler::PrepareThreadForUnwinding();
@@ -150,9 +151,9 @@ void Attach(shared::ControlBlock* control) {
     interpose::ArmThreadExit();
   }
   atexit(PayAtExit);
-  if (control->awaits_breakpoints.load(std::memory_order_relaxed) != 0)
+  if (is_go || control->awaits_breakpoints.load(std::memory_order_relaxed) != 0)
     AwaitBreakpoints(*process, image);
-  if (KindOfProgram() == ProgramKind::kGo) {
+  if (is_go) {
     AwaitGosHandlers();
   } else {
     BeginSampling();

@@ -103,6 +103,7 @@ void GoOnIn(shared::ProcessSlot* process, shared::ThreadSlot* slot, pid_t pid) {
   process->counters_fs_offset = runtime_internal::CountersFsOffset();
   runtime_internal::PublishCallRoutines(process);
   runtime_internal::PublishApiRoutines(g_control, process);
+  PublishOwnCalls(*process);
 }
 
 // The one thread of the child goes on at the virtual time of the thread that forked.

@@ -141,6 +141,7 @@ bool Enter(shared::ControlBlock* control, shared::ProcessSlot* process) {
   process->counters_fs_offset = runtime_internal::CountersFsOffset();
   runtime_internal::PublishCallRoutines(process);
   runtime_internal::PublishApiRoutines(control, process);
+  PublishOwnCalls(*process);
   PublishProcess(*process, image);
   if (!TakeSignal(*control)) return false;
   interpose::AdmitLateThreads(true);

@@ -6,6 +6,8 @@
 #include "coz/runtime/program_kind.h"
 #include "coz/runtime/runtime_state.h"
 #include "coz/runtime/sample_handler.h"
+#include "coz/sync/interpose/goroutines.h"
+#include "coz/sync/interpose/own_calls.h"
 
 namespace coz::runtime {
 
@@ -17,6 +19,13 @@ void PublishProcess(shared::ProcessSlot& process, uint32_t image) {
   process.program = g_modules.program();
   process.load_bias = g_modules.program_load_bias();
   process.state.store(shared::ProcessState::kRunning, std::memory_order_release);
+}
+
+bool PublishOwnCalls(shared::ProcessSlot& process) {
+  if (KindOfProgram() != ProgramKind::kGo) return false;
+  process.own_call = interpose::OwnCallRoutine();
+  process.goroutine = interpose::GoroutineRoutine(&process.notes_goroutines);
+  return true;
 }
 
 namespace {

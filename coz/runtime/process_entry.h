@@ -19,6 +19,11 @@ namespace coz::runtime {
 // From now on the supervisor looks at the process. `image` numbers the program that it runs.
 void PublishProcess(shared::ProcessSlot& process, uint32_t image);
 
+// Before that: a program of Go's makes system calls itself, and its threads switch between
+// goroutines. The supervisor changes its code for both. Returns whether it is such a program, which
+// waits for that at its start.
+bool PublishOwnCalls(shared::ProcessSlot& process);
+
 // Starts the source of samples that the supervisor wants, or CPU timers where it allows only these.
 sampler::SamplerStatus StartSampling(shared::ControlBlock& control);
 

@@ -57,6 +57,9 @@ ProcessSlot* TakeProcessSlot(ControlBlock& control, int32_t pid, int32_t parent_
   for (std::atomic<uint64_t>& place : slot->counted_places)
     place.store(0, std::memory_order_relaxed);
   slot->counters_fs_offset = 0;
+  slot->own_call = 0;
+  slot->goroutine = 0;
+  slot->notes_goroutines.store(0, std::memory_order_relaxed);
   slot->unloads.store(0, std::memory_order_relaxed);
   slot->uses_timers.store(0, std::memory_order_relaxed);
   slot->event.fd_plus_1.store(0);

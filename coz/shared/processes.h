@@ -64,6 +64,13 @@ struct ProcessSlot {
   uint64_t begin_api_call;
   uint64_t count_api_call;
   uint64_t begin_api_call_in_handler;
+  // The routine that makes system calls in the place of instructions of the program; 0: it makes
+  // none itself. The process waits at its start until `armed`.
+  uint64_t own_call;
+  uint64_t goroutine;  // the routine that notes moments of Go's scheduler (goroutines.h)
+  // 1 once the code is changed at all of these moments: the routine does nothing before. Written by
+  // the supervisor.
+  std::atomic<uint32_t> notes_goroutines;
   // Of the slot's JitCode (jit_code.h), from the start of the block; 0: none. Written by the
   // supervisor.
   std::atomic<uint64_t> jit_code;

@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "coz/sync/interpose/blocked_scope.h"
+#include "coz/sync/interpose/futex_calls.h"
 #include "coz/sync/interpose/process_hooks.h"
 #include "coz/sync/interpose/raw_clone.h"
 #include "coz/sync/interpose/signal_shield.h"
@@ -203,6 +204,11 @@ inline bool IsOurs(long number) {
 }
 
 }  // namespace
+
+long FutexCall(long a, long b, long c, long d, long e, long f, const void* site) {
+  return OurCall({SYS_futex, a, b, c, d, e, f, site});
+}
+
 }  // namespace coz::interpose
 
 // Not variadic, for two reasons. All six arguments arrive, whatever the caller has passed. And any

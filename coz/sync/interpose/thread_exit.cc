@@ -2,6 +2,7 @@
 // Context: the ending thread.
 #include "coz/sync/interpose/thread_exit.h"
 
+#include "coz/sync/interpose/call_stacks.h"
 #include "coz/sync/interpose/thread_sync.h"
 
 namespace coz::interpose {
@@ -52,6 +53,7 @@ void OnThreadExit(void* round) {
   // another ledger.
   sync_internal::g_hooks.exit(ledger);
   LeaveThreadSync();
+  FreeCallStacks();
 }
 
 }  // namespace

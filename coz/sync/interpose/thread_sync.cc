@@ -8,6 +8,7 @@
 #include "coz/base/current_cpu.h"
 #include "coz/base/raw_syscall.h"
 #include "coz/base/thread_cpu_clock.h"
+#include "coz/sync/interpose/call_stacks.h"
 #include "coz/sync/interpose/free_mutex.h"
 #include "coz/sync/interpose/pause.h"
 
@@ -55,6 +56,7 @@ void EnterThreadSync(delay::ThreadLedger* ledger, uint64_t inherited_local_delay
   ledger->local_delay_ns.store(inherited_local_delay_ns, std::memory_order_relaxed);
   sync_internal::t_ledger = ledger;
   TakeFreeMutexesHere();
+  TakeCallStacksIfGiven();
 }
 
 delay::ThreadLedger* LeaveThreadSync() {
