@@ -6,6 +6,7 @@
 #include "coz/sourcemap/cache.h"
 #include "coz/sourcemap/scope.h"
 #include "coz/supervisor/doctor/own_signals.h"
+#include "coz/supervisor/points/own_calls.h"
 #include "coz/supervisor/target/child_process.h"
 
 namespace coz::supervisor {
@@ -32,6 +33,8 @@ absl::StatusOr<ProgramFacts> LookAtProgram(const std::string& name) {
   facts.gains_rights = GainsRights(*path);
   facts.marks = points::FindMarksInFile(*path);
   facts.waits = FindUnseenWaits(*path);
+  if (facts.info.is_go) FindOwnCalls(*path, &facts.why_no_goroutines);
+  if (facts.info.is_go && facts.why_no_goroutines.empty()) facts.waits.own_system_calls.clear();
   facts.takes_signals_itself = TakesSignalsItself(facts.info);
   if (facts.info.debug_path.empty()) return facts;
   const auto summary = sourcemap::SummarizeDebugInfo(*path);

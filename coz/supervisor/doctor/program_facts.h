@@ -29,7 +29,8 @@ struct ProgramFacts {
   uint64_t lines_in_scope = 0;  // that the default scope leaves to be tried
   uint64_t bytes_in_scope = 0;  // of code
   points::MarksInFile marks;
-  UnseenWaits waits;
+  UnseenWaits waits;  // without the system calls of a program of Go's whose waits are seen
+  std::string why_no_goroutines;      // of a program of Go's: why its waits are not seen, or empty
   bool takes_signals_itself = false;  // see TakesSignalsItself
 };
 

@@ -69,10 +69,17 @@ Finding Signals(const ProgramFacts& facts) {
             "let it use sigaction()"};
   }
   if (!facts.info.is_go || !facts.info.can_be_preloaded()) return {};
+  const std::string seen =
+      facts.why_no_goroutines.empty()
+          ? "waits of goroutines for each other are seen"
+          : absl::StrCat(
+                "where goroutines wait for each other, effects look smaller or larger than "
+                "they are, for ",
+                facts.why_no_goroutines);
   return {
       Grade::kNote, "Go",
-      "its runtime makes system calls without libc: time in the kernel is not sampled, and where "
-      "goroutines wait for each other, effects look smaller or larger than they are",
+      absl::StrCat(
+          "its runtime makes system calls without libc: time in the kernel is not sampled; ", seen),
       "see: docs/running.md, Go"};
 }
 

@@ -13,6 +13,7 @@ namespace {
 using report::Finding;
 using report::Grade;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 ProgramFacts GoodProgram() {
   ProgramFacts facts;
@@ -94,6 +95,10 @@ TEST(ProgramFindingsTest, GoIsToldHowItIsBuiltWithLibc) {
   EXPECT_EQ(Of(facts, "Go").subject, "");
   facts.info.is_go = true;
   EXPECT_EQ(Of(facts, "Go").grade, Grade::kNote);
+  EXPECT_THAT(Of(facts, "Go").what, HasSubstr("are seen"));
+  facts.why_no_goroutines = "it has no symbols";
+  EXPECT_THAT(Of(facts, "Go").what, HasSubstr("it has no symbols"));
+  EXPECT_THAT(Of(facts, "Go").what, Not(HasSubstr("are seen")));
   facts.debug.units_unoptimized = 20;
   EXPECT_EQ(Of(facts, "optimization").subject, "") << "it does not say how it is compiled";
   facts.info.needs_no_library = true;

@@ -57,6 +57,10 @@ patch::CallEdge EdgeIn(const shared::ProcessSlot& slot, const PlaceEdge& edge) {
       return {slot.begin_api_call, slot.begin_api_call_in_handler, edge.argument, edge.frame};
     case PlaceEdge::Kind::kCountApi:
       return {slot.count_api_call, slot.begin_api_call_in_handler, edge.argument, edge.frame};
+    case PlaceEdge::Kind::kOwnCall:
+      return {slot.own_call, 0, edge.argument, edge.frame};
+    case PlaceEdge::Kind::kGoroutine:
+      return {slot.goroutine, 0, edge.argument, edge.frame};
     case PlaceEdge::Kind::kNone:
       break;
   }
@@ -145,6 +149,17 @@ bool PatchedPlaces::IsThere(size_t number) const {
   const size_t leader = places_[number].leader;
   return std::any_of(processes_.begin(), processes_.end(), [leader](const auto& process) {
     return std::any_of(process.second.done.begin(), process.second.done.end(),
+                       [leader](const auto& done) { return done.second == leader; });
+  });
+}
+
+bool PatchedPlaces::AreThere(const std::vector<size_t>& numbers,
+                             const ImageProcess& process) const {
+  const auto known = processes_.find(Identity(process.pid, process.start_ns));
+  if (known == processes_.end()) return false;
+  return std::all_of(numbers.begin(), numbers.end(), [this, &known](size_t number) {
+    const size_t leader = places_[number].leader;
+    return std::any_of(known->second.done.begin(), known->second.done.end(),
                        [leader](const auto& done) { return done.second == leader; });
   });
 }

@@ -33,9 +33,10 @@
 namespace coz::supervisor {
 
 // A place where a call of a timed function begins or ends. Of a function of a library calls are
-// told apart by caller, whether or not their ends are seen.
+// told apart by caller, whether or not their ends are seen. kOwnCall: a system call of the program.
+// kGoroutine: a moment of Go's scheduler.
 struct PlaceEdge {
-  enum class Kind { kNone, kBegin, kEnd, kBeginApi, kCountApi };
+  enum class Kind { kNone, kBegin, kEnd, kBeginApi, kCountApi, kOwnCall, kGoroutine };
   Kind kind = Kind::kNone;
   uint32_t argument = 0;  // of the runtime's routine
   patch::FrameRule frame = {0, 0};
@@ -87,6 +88,8 @@ class PatchedPlaces {
   patch::Way way(size_t number) const { return places_[places_[number].leader].way; }
   // Whether a process counts there now.
   bool IsThere(size_t number) const;
+  // Whether this process counts at all of these places.
+  bool AreThere(const std::vector<size_t>& numbers, const ImageProcess& process) const;
   // Whether every process that is known has restored the place's code.
   bool IsGone(size_t number) const;
 

@@ -37,6 +37,7 @@
 #include "coz/sourcemap/unit_table.h"
 #include "coz/supervisor/points/counted_functions.h"
 #include "coz/supervisor/points/outside_points.h"
+#include "coz/supervisor/points/own_calls.h"
 #include "coz/supervisor/run/profile_recorder.h"
 #include "coz/supervisor/target/live_target.h"
 #include "coz/supervisor/target/process_watch.h"
@@ -325,6 +326,7 @@ class Supervisor : public experiment::ExperimentSink {
     const uint64_t now_ns = MonotonicNowNs();
     units_.Answer(control_);
     perf_maps_.Poll(control_, now_ns);
+    own_calls_.Poll(block(), now_ns, outside_ == nullptr && counted_ == nullptr);
     if (counted_ != nullptr) counted_->Poll(block(), now_ns, outside_ == nullptr);
     if (outside_ != nullptr) outside_->Poll(block(), now_ns);
     target_->Poll();
@@ -429,6 +431,7 @@ class Supervisor : public experiment::ExperimentSink {
   PerfMapWatch perf_maps_{&units_};
   std::unique_ptr<OutsidePoints> outside_;
   std::unique_ptr<CountedFunctions> counted_;
+  OwnCalls own_calls_;
   std::optional<LiveTarget> target_;
   std::optional<ProcessWatch> processes_;
   std::optional<ThreadWatch> threads_;

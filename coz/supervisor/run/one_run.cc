@@ -163,6 +163,7 @@ absl::Status Run::Join(std::unique_ptr<AttachedTree> attached, report::ProfileWr
                             [this](pid_t pid) { attached_->ChangeCode(pid); }};
   outside_->SetLate(late);
   counted_->SetLate(late);
+  own_calls_.SetLate(late);
   TakeSlots();  // the block has those of earlier sessions now
   BeginRecords(std::move(writer));
   target_->SetOwnEvents([this](bool on) { attached_->SetSampling(on); });
@@ -406,6 +407,9 @@ void Run::Loop() {
     units_.Answer(control_);
     perf_maps_.Poll(control_, now_ns);
     for (const std::string& warning : perf_maps_.TakeWarnings()) Say(warning);
+    const bool others_release = outside_->programs_wait() || !counted_->empty();
+    own_calls_.Poll(block, now_ns, /*releases=*/!others_release && attached_ == nullptr);
+    for (const std::string& warning : own_calls_.TakeWarnings()) Say(warning);
     counted_->Poll(block, now_ns, /*releases=*/!outside_->programs_wait());
     outside_->Poll(block, now_ns);
     for (const std::string& warning : counted_->TakeWarnings()) Say(warning);

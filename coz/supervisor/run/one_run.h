@@ -24,6 +24,7 @@
 #include "coz/report/format/profile_writer.h"
 #include "coz/supervisor/points/counted_functions.h"
 #include "coz/supervisor/points/outside_points.h"
+#include "coz/supervisor/points/own_calls.h"
 #include "coz/supervisor/run/live_display.h"
 #include "coz/supervisor/run/point_requests.h"
 #include "coz/supervisor/run/profile_recorder.h"
@@ -102,6 +103,7 @@ class Run : public experiment::ExperimentSink {
   UnitIndex units_;
   std::unique_ptr<OutsidePoints> outside_;
   std::unique_ptr<CountedFunctions> counted_;
+  OwnCalls own_calls_;
   PerfMapWatch perf_maps_{&units_};
   LiveDisplay display_;
   SignalInbox inbox_;
