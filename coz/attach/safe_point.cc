@@ -43,6 +43,8 @@ constexpr const char* kBeginnings[] = {
     "start_thread",          "clone", "clone3", "__clone", "__clone3", "__libc_start_main",
     "__libc_start_call_main"};
 
+constexpr const char* kBeginningsOfGo[] = {"runtime.mstart", "runtime.mstart.abi0"};
+
 // In whatever library: they hold locks that dlopen takes, or are about to end or copy the process.
 constexpr const char* kHoldsLocks[] = {"malloc",
                                        "calloc",
@@ -108,9 +110,19 @@ std::string Describe(const StackFrame& frame) {
 
 absl::Status Unsafe(const std::string& what) { return absl::FailedPreconditionError(what); }
 
+// Whether the thread is in Go's runtime, from its beginning on: code of Go holds no lock of libc's.
+// Behind that is a function of cgo's that cannot be unwound, which libc has begun the thread with.
+bool IsWhollyInGo(const std::vector<StackFrame>& frames) {
+  for (const StackFrame& frame : frames) {
+    if (frame.file != frames.front().file) return false;
+    if (IsOneOf(frame.function, kBeginningsOfGo)) return true;
+  }
+  return false;
+}
+
 // Of libc's functions, which one does the thread wait on a futex in?
 absl::Status CheckFutex(const ThreadState& state) {
-  if (state.waits_for_thread) return absl::OkStatus();
+  if (state.waits_for_thread || IsWhollyInGo(state.frames)) return absl::OkStatus();
   for (const StackFrame& frame : state.frames) {
     if (!IsLibc(frame.file)) break;
     if (IsOneOf(frame.function, kFutexWaits)) return absl::OkStatus();
@@ -155,7 +167,9 @@ bool IsWaitForOutside(int64_t system_call) {
 }
 
 absl::Status IsSafe(const ThreadState& state) {
-  if (!state.is_whole || state.frames.empty()) return Unsafe("its stack cannot be unwound");
+  if (state.frames.empty() || !(state.is_whole || IsWhollyInGo(state.frames))) {
+    return Unsafe("its stack cannot be unwound");
+  }
   for (const StackFrame& frame : state.frames) {
     if (IsLoader(frame.file) || IsOneOf(frame.function, kHoldsLocks)) {
       return Unsafe("it is " + Describe(frame));

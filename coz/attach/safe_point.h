@@ -3,7 +3,8 @@
 //
 // Such a thread waits for something outside, or runs code of the program; and on its whole stack is
 // no function of the loader, of an allocator, or of libc that takes these locks. What cannot be
-// unwound to its end is not known, and so is not safe. And its stack is the one that libc has given
+// unwound to its end is not known, and so is not safe, but for threads that Go's runtime has to
+// itself. And its stack is the one that libc has given
 // it: below that of a goroutine or a fiber is no room for a call.
 //
 // Shape    SafePoints: for one process; Check: for a thread that the caller has stopped

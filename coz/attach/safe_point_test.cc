@@ -76,6 +76,27 @@ TEST(SafePointTest, StackThatDoesNotReachItsBeginningIsNot) {
   EXPECT_FALSE(IsSafe(state).ok());
 }
 
+// Of a program with cgo: what calls mstart cannot be unwound.
+TEST(SafePointTest, ThreadOfGosRuntimeIsSafeThoughItsStackEndsInCgo) {
+  const std::vector<StackFrame> of_go = {{1, "server", "runtime.usleep.abi0"},
+                                         {2, "server", "runtime.sysmon"},
+                                         {3, "server", "runtime.mstart1"},
+                                         {4, "server", "runtime.mstart.abi0"},
+                                         {5, "server", ""}};
+  ThreadState state = Running(of_go);
+  state.is_whole = false;
+  state.waiting_call = SYS_nanosleep;
+  EXPECT_TRUE(IsSafe(state).ok());
+  state.waiting_call = SYS_futex;
+  EXPECT_TRUE(IsSafe(state).ok());
+  // A goroutine has no beginning there, and C that Go calls may hold any lock.
+  state.frames = {of_go[0], of_go[1], {3, "server", "runtime.mcall"}};
+  EXPECT_FALSE(IsSafe(state).ok());
+  state.frames = of_go;
+  state.frames.insert(state.frames.begin(), {0, "libsqlite3.so.0", "sqlite3_step"});
+  EXPECT_FALSE(IsSafe(state).ok());
+}
+
 TEST(SafePointTest, RunningThreadIsSafeInTheProgramOnly) {
   EXPECT_TRUE(IsSafe(Waiting(-1, {{1, "server", "compute"}})).ok());
   EXPECT_FALSE(IsSafe(Waiting(-1, {{1, "libc.so.6", "qsort"}, {2, "server", "sort"}})).ok());
