@@ -15,10 +15,10 @@
 #include <cstdint>
 
 #include "coz/sync/interpose/blocked_scope.h"
-#include "coz/sync/interpose/futex_calls.h"
 #include "coz/sync/interpose/process_hooks.h"
 #include "coz/sync/interpose/raw_clone.h"
 #include "coz/sync/interpose/signal_shield.h"
+#include "coz/sync/interpose/system_call.h"
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/virtual_timeout.h"
 #include "coz/sync/interpose/wrapped_calls.h"
@@ -205,8 +205,9 @@ inline bool IsOurs(long number) {
 
 }  // namespace
 
-long FutexCall(long a, long b, long c, long d, long e, long f, const void* site) {
-  return OurCall({SYS_futex, a, b, c, d, e, f, site});
+long WatchedSystemCall(long number, long a, long b, long c, long d, long e, long f,
+                       const void* site) {
+  return OurCall({number, a, b, c, d, e, f, site});
 }
 
 }  // namespace coz::interpose

@@ -17,8 +17,8 @@
 #include "coz/base/errno_saver.h"
 #include "coz/base/raw_syscall.h"
 #include "coz/sync/interpose/call_stacks.h"
-#include "coz/sync/interpose/futex_calls.h"
 #include "coz/sync/interpose/goroutines.h"
+#include "coz/sync/interpose/system_call.h"
 
 namespace coz::interpose {
 namespace {
@@ -76,6 +76,8 @@ constexpr Seen SeenNumbers() {
 #define COZ_X(number, call) seen.words[(number) / 64] |= uint64_t{1} << ((number) % 64);
   COZ_OWN_CALLS(COZ_X)
   COZ_X(SYS_futex, )
+  COZ_X(SYS_seccomp, )
+  COZ_X(SYS_prctl, )
 #undef COZ_X
   return seen;
 }
@@ -90,7 +92,7 @@ long Make(long number, long a, long b, long c, long d, long e, long f, const voi
     COZ_OWN_CALLS(COZ_X)
 #undef COZ_X
     default:
-      return FutexCall(a, b, c, d, e, f, site);
+      return WatchedSystemCall(number, a, b, c, d, e, f, site);
   }
 }
 

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -23,6 +25,7 @@
 #include "coz/sync/interpose/call_stacks.h"
 #include "coz/sync/interpose/testing/fake_process.h"
 #include "coz/sync/interpose/testing/wait_scenario.h"
+#include "coz/sync/interpose/thread_sync.h"
 
 namespace coz::interpose {
 namespace {
@@ -143,6 +146,20 @@ TEST_F(OwnCallsTest, ErrorsAreThoseOfTheKernel) {
   EXPECT_EQ(OwnCall(SYS_read, -1, 0, 0, 0), -EBADF);
   EXPECT_EQ(OwnCall(SYS_epoll_ctl, 0, EPOLL_CTL_ADD, 0, 0), -EFAULT);
   EXPECT_EQ(errno, 77) << "the program's own";
+}
+
+int g_filters = 0;
+
+// Under one, calls of ours could end the process.
+TEST_F(OwnCallsTest, FilterOfSystemCallsIsNoticedBeforeItIsInstalled) {
+  sync_internal::g_hooks.before_seccomp = [] { ++g_filters; };
+  const long nowhere = 8;  // the kernel refuses it
+  EXPECT_LT(OwnCall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, nowhere, 0), 0);
+  EXPECT_EQ(g_filters, 1);
+  EXPECT_LT(OwnCall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, nowhere, 0), 0);
+  EXPECT_EQ(g_filters, 2);
+  EXPECT_EQ(OwnCall(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0), 0);
+  EXPECT_EQ(g_filters, 2);
 }
 
 TEST_F(OwnCallsTest, OtherCallsAreLeftAlone) {

@@ -53,7 +53,8 @@ void OnThreadExit(void* round) {
   // another ledger.
   sync_internal::g_hooks.exit(ledger);
   LeaveThreadSync();
-  FreeCallStacks();
+  // A filter may forbid the system call by then.
+  if (!HasLeftThreadSync()) FreeCallStacks();
 }
 
 }  // namespace
