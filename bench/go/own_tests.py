@@ -18,12 +18,15 @@ import tempfile
 _COZ = pathlib.Path("tools/coz").resolve()
 _PACKAGES = ("sync", "context", "os/exec", "net/http")
 _LONGEST_S = 600
+# Without the folder where `bazel run` was called, to which coz would go.
+_FOLDERS = ("BUILD_WORKING_DIRECTORY", "COZ_CALLER_PWD")
+_ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in _FOLDERS}
 
 
 def _outcomes(command, folder):
     """The outcome of each test by its name, and the exit status."""
-    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, errors="replace", timeout=_LONGEST_S, check=False)
+    done = subprocess.run(command, cwd=folder, env=_ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, errors="replace", timeout=_LONGEST_S, check=False)
     found = re.findall(r"^\s*--- (PASS|FAIL|SKIP): (\S+)", done.stdout, re.M)
     return {name: outcome for outcome, name in found}, done.returncode
 
