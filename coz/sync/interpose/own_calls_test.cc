@@ -31,7 +31,6 @@ namespace coz::interpose {
 namespace {
 
 using testing::FakeProcess;
-using testing::NamedScenario;
 using testing::Scenario;
 
 using Word = std::atomic<uint32_t>;
