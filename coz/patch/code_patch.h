@@ -30,7 +30,7 @@ inline constexpr size_t kMaxDisplaced = 6;  // instructions
 inline constexpr size_t kMaxStubBytes = 212;
 inline constexpr size_t kMaxSteps = 26;
 inline constexpr size_t kMaxOtherCounters = 3;
-inline constexpr size_t kSystemCallBytes = 2;
+inline constexpr uint8_t kSystemCall[] = {0x0f, 0x05};  // the instruction
 
 // Where the calling thread's counter is: a 64-bit word, `displacement` behind the pointer that the
 // thread has at `fs_offset` from its thread pointer.
@@ -57,14 +57,14 @@ struct FrameRule {
 
 // In place of counting, the stub calls a routine that keeps every register but the flags. It gets
 // the argument in edi, the address of the function's return address in rsi, and the other registers
-// as they are at the place. An int3's handler
-// calls the other routine, an ordinary function that gets the place's address too.
+// as they are at the place. An int3's handler calls the other routine, an ordinary function that
+// gets the place's address too.
 //
 // Where the place is a system call instruction, the routine may make the call in its place. It has
 // all registers as the kernel would get them, and nothing on the stack. Either it leaves them as
 // they are, but for r11 and the flags, and jumps to the address in rcx, where a system call
-// instruction stands. Or it changes what the kernel would change, and jumps kSystemCallBytes
-// further. There is no routine for a handler.
+// instruction stands. Or it changes what the kernel would change, and jumps behind that. There is no
+// routine for a handler.
 struct CallEdge {
   uint64_t routine;  // 0: there is none, and the stub counts
   uint64_t routine_in_handler;

@@ -187,7 +187,7 @@ class Builder {
     Emit({0xff, 0x25});                          // jmp [rip + ..], which PutRoutine completes
     routine_operand_ = code_.size();
     Emit32(0);
-    Emit({0x0f, 0x05});  // syscall
+    Emit({kSystemCall[0], kSystemCall[1]});
   }
 
   // Behind the code, where nobody comes.

@@ -9,8 +9,6 @@
 namespace coz::patch {
 namespace {
 
-constexpr uint8_t kSystemCall[] = {0x0f, 0x05};
-
 // What a walk through the whole function says of jumps.
 struct Scan {
   bool is_whole = false;  // every byte was decoded

@@ -98,9 +98,10 @@ std::vector<size_t> CallsIn(const std::vector<uint8_t>& code, size_t function_by
     const std::optional<patch::Instruction> found =
         patch::Decode(code.data() + at, code.size() - at);
     if (!found.has_value()) break;
-    if (found->bytes == patch::kSystemCallBytes && code[at] == 0x0f && code[at + 1] == 0x05) {
-      offsets.push_back(at);
-    }
+    const bool is_call = found->bytes == sizeof(patch::kSystemCall) &&
+                         std::equal(std::begin(patch::kSystemCall), std::end(patch::kSystemCall),
+                                    code.begin() + static_cast<std::ptrdiff_t>(at));
+    if (is_call) offsets.push_back(at);
     at += found->bytes;
   }
   return offsets;

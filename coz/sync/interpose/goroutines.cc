@@ -1,3 +1,4 @@
+// Process: target. Context: the program's threads, in Go's scheduler and in sync.
 #include "coz/sync/interpose/goroutines.h"
 
 #include <algorithm>

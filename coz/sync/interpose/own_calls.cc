@@ -1,6 +1,6 @@
+// Process: target. Context: the program's threads, in the place of an instruction.
 #include "coz/sync/interpose/own_calls.h"
 
-#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
