@@ -63,8 +63,8 @@ struct FrameRule {
 // Where the place is a system call instruction, the routine may make the call in its place. It has
 // all registers as the kernel would get them, and nothing on the stack. Either it leaves them as
 // they are, but for r11 and the flags, and jumps to the address in rcx, where a system call
-// instruction stands. Or it changes what the kernel would change, and jumps behind that. There is no
-// routine for a handler.
+// instruction stands. Or it changes what the kernel would change, and jumps behind that. There is
+// no routine for a handler.
 struct CallEdge {
   uint64_t routine;  // 0: there is none, and the stub counts
   uint64_t routine_in_handler;
