@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "coz/base/raw_syscall.h"
+#include "coz/sampler/unwind/unwinder.h"
 
 // Weak: glibc has it since 2.35. Without it only the program itself is looked at.
 #pragma weak _dl_find_object
@@ -335,6 +336,18 @@ const shared::InlinedPath* ModuleMap::InlinedPathsOf(const shared::ModuleSlot& s
                                                       slot.inlined_paths_offset);
 }
 
+void ModuleMap::FollowGoFunctions(const LocalModule& module) {
+  const uint64_t begin =
+      module.load_bias.load(std::memory_order_relaxed) + module.slot->go_functions_address;
+  const uint64_t bytes = module.slot->go_functions_bytes;
+  const uint64_t start_address = module.start_address.load(std::memory_order_relaxed);
+  const uint64_t end_address = module.end_address.load(std::memory_order_relaxed);
+  if (bytes == 0 || begin < start_address || begin > end_address || bytes > end_address - begin) {
+    return;
+  }
+  sampler::FollowGoFunctions(reinterpret_cast<const uint8_t*>(begin), bytes);
+}
+
 void ModuleMap::TakeAnswer(LocalModule& module) {
   if (module.state.load(std::memory_order_relaxed) != LocalState::kAnnounced) return;
   const shared::ModuleState answer = module.slot->state.load(std::memory_order_acquire);
@@ -342,6 +355,7 @@ void ModuleMap::TakeAnswer(LocalModule& module) {
     return;
   const sourcemap::LineTable* table =
       answer == shared::ModuleState::kTableReady ? TableOf(*module.slot) : nullptr;
+  if (module.is_program && table != nullptr) FollowGoFunctions(module);
   module.version.fetch_add(1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
   module.table.store(table, std::memory_order_release);

@@ -91,6 +91,7 @@ class ModuleMap {
   LocalModule* FreeModule();
   const sourcemap::LineTable* TableOf(const shared::ModuleSlot& slot);
   const shared::InlinedPath* InlinedPathsOf(const shared::ModuleSlot& slot) const;
+  static void FollowGoFunctions(const LocalModule& module);
   void TakeAnswer(LocalModule& module);
   bool TryLock() { return !busy_.test_and_set(std::memory_order_acquire); }
   void Unlock() { busy_.clear(std::memory_order_release); }

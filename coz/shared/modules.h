@@ -44,6 +44,9 @@ struct ModuleSlot {
   uint32_t unit_lines;
   uint32_t inlined_paths;
   uint64_t inlined_paths_offset;
+  // Of a program of Go's: the table of its functions, as in the file. 0 bytes: it has none.
+  uint64_t go_functions_address;
+  uint64_t go_functions_bytes;
 };
 
 // Lines of a table, which code was inlined into, from the innermost outwards.

@@ -1,10 +1,12 @@
 #include "coz/sampler/unwind/eh_frame_stepper.h"
 
+#include <atomic>
 #include <cstddef>
 
 #include "coz/base/byte_reader.h"
 #include "coz/sampler/unwind/dwarf_expression.h"
 #include "coz/sampler/unwind/eh_frame.h"
+#include "coz/sampler/unwind/go_functions.h"
 #include "coz/sampler/unwind/object_finder.h"
 #include "coz/sampler/unwind/rule_cache.h"
 #include "coz/sampler/unwind/sigreturn.h"
@@ -13,6 +15,9 @@ namespace coz::sampler {
 namespace {
 
 RuleCache cache;
+
+std::atomic<const uint8_t*> go_functions{nullptr};
+std::atomic<uint64_t> go_functions_bytes{0};
 
 // Where ucontext_t keeps the registers, by DWARF number.
 constexpr int kGregs[kRegisterCount] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
@@ -127,31 +132,47 @@ class RuleApplier {
   uint64_t cfa_ = 0;
 };
 
-// Not inlined: what it keeps on the stack is not needed when rules are applied.
-__attribute__((noinline)) StepResult FindRules(uint64_t lookup_address,
-                                               const EhFrameSection& section, FrameRules* rules,
-                                               bool* is_signal_frame) {
-  FrameDescription description;
-  switch (FindFrameDescription(section, lookup_address, &description)) {
+StepResult ResultOf(FindResult result) {
+  switch (result) {
     case FindResult::kNone:
       return StepResult::kNoCfi;
     case FindResult::kMalformed:
       return StepResult::kBadCfi;
     case FindResult::kFound:
-      break;
+      return StepResult::kStepped;
   }
+  return StepResult::kBadCfi;
+}
+
+// Not inlined: what it keeps on the stack is not needed when rules are applied.
+__attribute__((noinline)) StepResult FindRules(uint64_t lookup_address,
+                                               const EhFrameSection& section, FrameRules* rules,
+                                               bool* is_signal_frame) {
+  FrameDescription description;
+  const StepResult result = ResultOf(FindFrameDescription(section, lookup_address, &description));
+  if (result != StepResult::kStepped) return result;
   *is_signal_frame = description.is_signal_frame;
   return FindFrameRules(description, section.begin, lookup_address, rules) ? StepResult::kStepped
                                                                            : StepResult::kBadCfi;
 }
 
-__attribute__((noinline)) StepResult StepByEhFrame(StackReader* stack, Frame* frame) {
+__attribute__((noinline)) StepResult FindRulesOfGo(uint64_t lookup_address, FrameRules* rules) {
+  const uint8_t* const begin = go_functions.load(std::memory_order_acquire);
+  if (begin == nullptr) return StepResult::kNoCfi;
+  const uint8_t* const end = begin + go_functions_bytes.load(std::memory_order_relaxed);
+  return ResultOf(GoFunctions(begin, end).FindRules(lookup_address, rules));
+}
+
+__attribute__((noinline)) StepResult StepByRules(StackReader* stack, Frame* frame) {
   const uint64_t lookup_address = frame->LookupAddress();
   EhFrameSection section;
-  if (!FindEhFrame(lookup_address, &section)) return StepResult::kNoCfi;
   FrameRules rules;
   bool is_signal_frame = false;
-  StepResult result = FindRules(lookup_address, section, &rules, &is_signal_frame);
+  StepResult result = StepResult::kNoCfi;
+  if (FindEhFrame(lookup_address, &section)) {
+    result = FindRules(lookup_address, section, &rules, &is_signal_frame);
+  }
+  if (result == StepResult::kNoCfi) result = FindRulesOfGo(lookup_address, &rules);
   if (result != StepResult::kStepped) return result;
   if (!is_signal_frame) {
     const CompactRules compact = CompactRules::Pack(rules);
@@ -183,7 +204,7 @@ StepResult StepOut(StackReader* stack, Frame* frame) {
     result = StepByCompactRules(compact, stack, frame);
   } else {
     const uint64_t ip = frame->registers[kReturnAddress];
-    result = StepByEhFrame(stack, frame);
+    result = StepByRules(stack, frame);
     if (result == StepResult::kNoCfi && IsInSigreturn(stack, ip)) {
       return StepOutOfSignal(stack, frame);
     }
@@ -210,6 +231,12 @@ StepResult StepByFramePointer(StackReader* stack, Frame* frame) {
   frame->registers[kRbp] = outer;
   frame->is_exact = false;
   return StepResult::kStepped;
+}
+
+// Nobody looks at the bytes before there is a table.
+void SetGoFunctions(const uint8_t* table, uint64_t bytes) {
+  go_functions_bytes.store(bytes, std::memory_order_relaxed);
+  go_functions.store(table, std::memory_order_release);
 }
 
 void ForgetCachedRules() { cache.Forget(); }

@@ -1,10 +1,10 @@
-// Steps from a frame to its caller by .eh_frame.
+// Steps from a frame to its caller by .eh_frame, or by the table of a Go program.
 //
 // Shape    a Frame is the registers of one activation, in DWARF's numbering
 // Units    runtime addresses
 // Errors   an enum per reason
 // Threads  safe; decoded rules are cached for all threads without a lock
-// Signals  StepOut and ForgetCachedRules are async-signal-safe
+// Signals  StepOut, SetGoFunctions and ForgetCachedRules are async-signal-safe
 // Source   DWARF 5 section 6.4.4; sigreturn(2)
 #ifndef COZ_SAMPLER_UNWIND_EH_FRAME_STEPPER_H_
 #define COZ_SAMPLER_UNWIND_EH_FRAME_STEPPER_H_
@@ -36,6 +36,9 @@ StepResult StepOut(StackReader* stack, Frame* frame);
 
 // The same for code that keeps a frame pointer. kNoCfi where the register holds none.
 StepResult StepByFramePointer(StackReader* stack, Frame* frame);
+
+// A table by which code without .eh_frame is left (go_functions.h).
+void SetGoFunctions(const uint8_t* table, uint64_t bytes);
 
 void ForgetCachedRules();
 

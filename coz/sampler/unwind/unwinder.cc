@@ -134,6 +134,8 @@ void PrepareNewThreadForUnwinding(uint64_t stack_bytes) {
 
 void FollowFramePointers() { follows_frame_pointers.store(true, std::memory_order_relaxed); }
 
+void FollowGoFunctions(const uint8_t* table, uint64_t bytes) { SetGoFunctions(table, bytes); }
+
 void ForgetUnwindCache() {
   ForgetCachedRules();
   if (kind == UnwinderKind::kLibunwind) ForgetLibunwindCache();

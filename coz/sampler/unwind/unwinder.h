@@ -56,6 +56,10 @@ void PrepareNewThreadForUnwinding(uint64_t stack_bytes);
 // Async-signal-safe.
 void FollowFramePointers();
 
+// From now on, code without call frame information is looked up in this table of Go's, which stays
+// where it is. UnwinderKind::kEhFrame alone does so. Async-signal-safe.
+void FollowGoFunctions(const uint8_t* table, uint64_t bytes);
+
 // Call after dlclose: other code may then lie at addresses in the cache. From a handler only where
 // the unwinder is kEhFrame.
 void ForgetUnwindCache();

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "coz/sampler/unwind/testing/go_table.h"
 #include "coz/testing/in_child.h"
 
 namespace coz::sampler {
@@ -285,6 +286,44 @@ TEST(UnwinderFramePointerTest, RegisterThatHoldsNoFrameEndsTheWalk) {
               0);
     EXPECT_EQ(found->counters.no_cfi, 1u);
   }
+}
+
+// sub rsp, 24; call rdi; add rsp, 24; ret
+constexpr unsigned char kGosCall[] = {0x48, 0x83, 0xec, 0x18, 0xff, 0xd7,
+                                      0x48, 0x83, 0xc4, 0x18, 0xc3};
+
+// As Go's linker describes it, at the place where it is.
+std::vector<uint8_t>* table_of_gos_call = nullptr;
+
+IN_SCOPE void CallThroughGosCode() {
+  void* const code =
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memcpy(code, kGosCall, sizeof(kGosCall));
+  mprotect(code, 4096, PROT_READ | PROT_EXEC);
+  const auto entry = reinterpret_cast<uint64_t>(code);
+  *table_of_gos_call = testing::MakeGoTable(testing::kGoVersions[2], entry,
+                                            {{entry, {{0, 4}, {24, 6}, {0, 1}}}}, entry + 4096);
+  FollowGoFunctions(table_of_gos_call->data(), table_of_gos_call->size());
+  reinterpret_cast<void (*)(void (*)())>(code)(&RaiseOnce);
+  munmap(code, 4096);
+}
+
+TEST(UnwinderGoTest, CodeOfGoIsLeftByItsTable) {
+  SharedValue<Found> shared;
+  found = &*shared;
+  ASSERT_EQ(RunInChild([] {
+              InitUnwinder(UnwinderKind::kEhFrame);
+              struct sigaction action = {};
+              action.sa_sigaction = &FindHere;
+              action.sa_flags = SA_SIGINFO;
+              sigaction(SIGUSR1, &action, nullptr);
+              table_of_gos_call = new std::vector<uint8_t>();
+              CallThroughGosCode();
+              found->counters = ReadUnwinderCounters();
+            }),
+            0);
+  EXPECT_TRUE(found->is_found);
+  EXPECT_EQ(found->counters.no_cfi, 0u);
 }
 
 // libunwind defines backtrace and _Unwind_* as well, and must not stand before libc and libgcc.

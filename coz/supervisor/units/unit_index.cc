@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "coz/base/call_path_name.h"
 #include "coz/points/closest_names.h"
+#include "coz/sourcemap/go_functions.h"
 #include "coz/supervisor/target/shared_text.h"
 
 namespace coz::supervisor {
@@ -245,6 +246,11 @@ void UnitIndex::AnswerOne(SharedControl& control, shared::ModuleSlot& slot) {
   slot.table_bytes = object.units_table->size_bytes();
   slot.common_units = static_cast<uint32_t>(rules_.groups.size());
   slot.first_unit = object.first_unit;
+  if (slot.is_program != 0) {
+    const sourcemap::GoFunctionTable go_functions = sourcemap::FindGoFunctions(path);
+    slot.go_functions_address = go_functions.address;
+    slot.go_functions_bytes = go_functions.bytes;
+  }
   slot.state.store(shared::ModuleState::kTableReady, std::memory_order_release);
 }
 
