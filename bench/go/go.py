@@ -20,7 +20,7 @@ import tempfile
 # In the runfiles, where `bazel run` starts this program.
 _COZ = pathlib.Path("tools/coz").resolve()
 _SOURCE = pathlib.Path("bench/go/goroutines.go").resolve()
-_KINDS = ("serial", "ping_pong", "pipeline", "fork_join", "pool", "mutex")
+_KINDS = ("serial", "ping_pong", "pipeline", "fork_join", "pool", "mutex", "library", "garbage", "server")
 _SPEEDUPS = (25, 50, 75)
 
 

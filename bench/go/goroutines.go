@@ -2,16 +2,24 @@
 //
 //	goroutines KIND SECONDS SHARE
 //
-// Does SHARE of heavy's work, for so many seconds, and prints rounds per second.
+// Does SHARE of heavy's work, for so many seconds, and prints rounds per second. The server's load
+// comes from a second process.
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
+	"os/exec"
 	"runtime"
 	_ "runtime/cgo" // coz needs the C library
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,8 +36,16 @@ func steps(n int) uint64 {
 
 var share = 1.0
 
+// What heavy reads where its work is done by a library.
+var bytesOfLibrary []byte
+
+const bytesPerUs = 300
+
 //go:noinline
 func heavy(us float64) uint64 {
+	if bytesOfLibrary != nil {
+		return uint64(sha256.Sum256(bytesOfLibrary[:int(us*bytesPerUs*share)])[0])
+	}
 	n := int(us * stepsPerUs * share)
 	x := uint64(n)
 	for i := 0; i < n; i++ {
@@ -41,10 +57,10 @@ func heavy(us float64) uint64 {
 //go:noinline
 func light(us float64) uint64 { return steps(int(us * stepsPerUs)) }
 
-var rounds int
+var rounds int64
 
 //go:noinline
-func round() { rounds++ }
+func round() { atomic.AddInt64(&rounds, 1) }
 
 var end time.Time
 
@@ -56,6 +72,94 @@ func serial() {
 		light(500)
 		round()
 	}
+}
+
+// All of heavy's work is done by a function of Go's library, which is out of scope.
+func library() {
+	bytesOfLibrary = make([]byte, 500*bytesPerUs)
+	serial()
+}
+
+type node struct {
+	next  *node
+	value [6]int
+}
+
+func list(length int) *node {
+	var head *node
+	for i := 0; i < length; i++ {
+		head = &node{next: head}
+	}
+	return head
+}
+
+// Makes garbage, dozens of times as much in a second as is in use.
+func garbage() {
+	inUse := list(100000)
+	var last *node
+	for goOn() {
+		heavy(600)
+		last = list(2000)
+		round()
+	}
+	runtime.KeepAlive(inUse)
+	runtime.KeepAlive(last)
+}
+
+type item struct {
+	Name  string
+	Parts []int
+}
+
+func answer(response http.ResponseWriter, _ *http.Request) {
+	heavy(200)
+	items := make([]item, 20)
+	for i := range items {
+		items[i] = item{fmt.Sprint("item ", i), []int{i, 2, 3}}
+	}
+	json.NewEncoder(response).Encode(items)
+	round()
+}
+
+const connections = 8
+
+// Asks the server at an address until it ends.
+func ask(address string) {
+	runtime.GOMAXPROCS(1)
+	http.DefaultTransport.(*http.Transport).MaxIdleConnsPerHost = connections
+	var group sync.WaitGroup
+	for i := 0; i < connections; i++ {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for {
+				response, err := http.Get("http://" + address)
+				if err != nil {
+					return
+				}
+				io.Copy(io.Discard, response.Body)
+				response.Body.Close()
+			}
+		}()
+	}
+	group.Wait()
+}
+
+func server() {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	client := exec.Command(os.Args[0], "ask", listener.Addr().String(), "")
+	if err := client.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	go http.Serve(listener, http.HandlerFunc(answer))
+	time.Sleep(time.Until(end))
+	client.Process.Kill()
+	client.Wait()
 }
 
 // Two goroutines in each round, which a wait group joins.
@@ -147,8 +251,12 @@ func mutex() {
 
 func main() {
 	kinds := map[string]func(){"serial": serial, "fork_join": forkJoin, "pipeline": pipeline, "ping_pong": pingPong,
-		"pool": pool, "mutex": mutex}
+		"pool": pool, "mutex": mutex, "library": library, "garbage": garbage, "server": server}
 	var run func()
+	if len(os.Args) == 4 && os.Args[1] == "ask" {
+		ask(os.Args[2])
+		return
+	}
 	if len(os.Args) == 4 {
 		run = kinds[os.Args[1]]
 	}

@@ -20,10 +20,14 @@ enum class GoMoment : uint32_t {
   kEnds,
   kReady,    // it is put into the queue of the thread's processor
   kExecute,  // the thread goes on with it
+  kServes,   // it is a worker of the garbage collector, which parks
+  kPolls,    // it parks until the descriptor is ready that its last call would have waited for
+  kHalts,    // the thread is about to stop all others
   // From here on the code runs on the goroutine's own stack, which is small.
-  kLocks,    // it has found a mutex taken
-  kArrives,  // at a wait group, to whose counter it adds
-  kMeets,    // it waits for a wait group
+  kLocks,      // it has found a mutex taken
+  kArrives,    // at a wait group, to whose counter it adds
+  kMeets,      // it waits for a wait group
+  kScavenges,  // it is the one that gives memory back, and parks
 };
 
 }  // namespace coz

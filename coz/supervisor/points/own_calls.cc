@@ -54,8 +54,15 @@ constexpr MomentName kMoments[] = {
     {"runtime.runqput", GoMoment::kReady},      {"runtime.execute", GoMoment::kExecute},
 };
 
-// The same, whose first argument is a lock or a wait group. A program may lack them.
-constexpr MomentName kMeetings[] = {
+// The same, which a program may lack. The first argument is what the moment is of.
+constexpr MomentName kFurtherMoments[] = {
+    {"runtime.gcBgMarkWorker.func1", GoMoment::kServes},
+    {"runtime.netpollblockcommit", GoMoment::kPolls},
+    {"runtime.(*scavengerState).park", GoMoment::kScavenges},
+    {"runtime.(*scavengerState).sleep", GoMoment::kScavenges},
+    {"runtime.stopTheWorldWithSema", GoMoment::kHalts},
+    {"runtime.forEachP", GoMoment::kHalts},
+    {"runtime.forEachPInternal", GoMoment::kHalts},
     {"sync.(*Mutex).lockSlow", GoMoment::kLocks},
     {"internal/sync.(*Mutex).lockSlow", GoMoment::kLocks},
     {"sync.(*RWMutex).Lock", GoMoment::kLocks},
@@ -149,7 +156,7 @@ std::vector<OwnCall> FindOwnCalls(const std::string& path, std::string* why) {
   }
   std::vector<OwnCall> calls;
   std::vector<OwnCall> moments;
-  std::vector<OwnCall> meetings;
+  std::vector<OwnCall> further_moments;
   bool passes_in_registers = false;
   for (const points::CodePlaces::Function& function : (*binary)->functions()) {
     const absl::string_view name = function.linkage_name;
@@ -157,15 +164,15 @@ std::vector<OwnCall> FindOwnCalls(const std::string& path, std::string* why) {
     points::CodePlace entry;
     const bool makes_waits = MakesWaits(function.linkage_name);
     const std::optional<uint32_t> moment = Find(kMoments, name);
-    const std::optional<uint32_t> meeting = Find(kMeetings, name);
-    if (!makes_waits && !moment.has_value() && !meeting.has_value()) continue;
+    const std::optional<uint32_t> further = Find(kFurtherMoments, name);
+    if (!makes_waits && !moment.has_value() && !further.has_value()) continue;
     if (!(*binary)->PlaceOf(function, &entry)) continue;
     if (makes_waits) {
       AddCalls(path, entry, &calls);
     } else if (moment.has_value()) {
       AddMoment(path, entry, *moment, /*is_needed=*/true, &moments);
     } else {
-      AddMoment(path, entry, *meeting, /*is_needed=*/false, &meetings);
+      AddMoment(path, entry, *further, /*is_needed=*/false, &further_moments);
     }
   }
   if (calls.empty()) {
@@ -176,15 +183,17 @@ std::vector<OwnCall> FindOwnCalls(const std::string& path, std::string* why) {
     *why = "its scheduler is of an unknown version of Go";
   } else {
     calls.insert(calls.end(), moments.begin(), moments.end());
-    calls.insert(calls.end(), meetings.begin(), meetings.end());
+    calls.insert(calls.end(), further_moments.begin(), further_moments.end());
   }
   return calls;
 }
 
 std::string OwnCalls::LookInProgram(const ImageProcess& process) {
-  std::string path = RealPath(absl::StrFormat("/proc/%d/exe", process.pid));
+  const std::string link = absl::StrFormat("/proc/%d/exe", process.pid);
+  std::string path = RealPath(link);
+  if (path == link) return "";  // the process has ended
   const auto [moments, is_new] = moments_.emplace(path, std::vector<size_t>());
-  if (path.empty() || !is_new) return path;
+  if (!is_new) return path;
   std::string why;
   for (const OwnCall& call : FindOwnCalls(path, &why)) {
     const size_t number = patched_.Add({0}, call.place, call.plans, call.edge);

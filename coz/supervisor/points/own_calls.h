@@ -52,7 +52,7 @@ class OwnCalls {
   std::vector<std::string> TakeWarnings() { return std::exchange(warnings_, {}); }
 
  private:
-  // Returns its real path.
+  // Returns its real path, or nothing where the process has ended.
   std::string LookInProgram(const ImageProcess& process);
   void WarnOf(const std::vector<PatchedPlaces::Refused>& refused);
 

@@ -43,6 +43,9 @@ TEST(FindOwnCallsTest, FindsTheSystemCallAndEachMomentOfTheScheduler) {
   EXPECT_EQ(of(GoMoment::kEnds), 1);
   EXPECT_EQ(of(GoMoment::kReady), 1);
   EXPECT_EQ(of(GoMoment::kExecute), 1);
+  EXPECT_EQ(of(GoMoment::kServes), 1);
+  EXPECT_EQ(of(GoMoment::kPolls), 1);
+  EXPECT_EQ(of(GoMoment::kHalts), 2);
 }
 
 TEST(FindOwnCallsTest, SaysWhyNot) {

@@ -12,6 +12,7 @@
 #include "coz/sync/delay/accrual.h"
 #include "coz/sync/delay/delay_ledger.h"
 #include "coz/sync/interpose/call_stacks.h"
+#include "coz/sync/interpose/io_wait.h"
 #include "coz/sync/interpose/thread_sync.h"
 
 namespace coz::interpose {
@@ -19,6 +20,8 @@ namespace coz::interpose {
 __thread bool t_seeks_goroutine __attribute__((tls_model("initial-exec"))) = false;
 
 namespace {
+
+__thread bool t_runs_goroutines __attribute__((tls_model("initial-exec"))) = false;
 
 // A thread that finds the next goroutine at once has not waited.
 constexpr uint64_t kLongestSwitchNs = 5 * kNsPerUs;
@@ -29,10 +32,33 @@ enum class Readied : uint32_t { kNo, kByGoroutine };
 
 std::atomic<const std::atomic<uint32_t>*> g_is_on = nullptr;
 
+// A descriptor and its side, as one word; 0: none.
+class Polled {
+ public:
+  explicit Polled(uint32_t word) : word_(word) {}
+  Polled(int fd, IoSide side)
+      : word_(static_cast<uint32_t>(fd + 1) << 1 | (side == IoSide::kInput ? 1 : 0)) {}
+
+  uint32_t word() const { return word_; }
+  int fd() const { return static_cast<int>(word_ >> 1) - 1; }
+  IoSide side() const { return (word_ & 1) != 0 ? IoSide::kInput : IoSide::kOutput; }
+
+ private:
+  uint32_t word_;
+};
+
+// A Polled: through which the thread's last call that would have waited went.
+__thread uint32_t t_would_block __attribute__((tls_model("initial-exec"))) = 0;
+
 struct Goroutine {
   std::atomic<uint64_t> address;
-  std::atomic<uint64_t> virtual_ns;  // when a thread left it; 0: none has
-  std::atomic<Readied> readied;      // since then
+  std::atomic<uint64_t> virtual_ns;      // when a thread left it; 0: none has
+  std::atomic<uint64_t> local_delay_ns;  // of that thread
+  std::atomic<Readied> readied;          // since then
+  std::atomic<uint32_t> polled;          // a Polled, which it waits for
+  // It is of Go's runtime, and collects garbage or gives memory back. Goroutines of the program
+  // bring that about, however it is made ready.
+  std::atomic<bool> serves;
 };
 
 constexpr size_t kHashBits = 13;
@@ -40,7 +66,7 @@ Goroutine g_goroutines[size_t{1} << kHashBits];
 
 static_assert(offsetof(CallStacks, top) == 0 && offsetof(CallStacks, limit) == 8);
 static_assert(kCallStackBytes == 32768, "the routine below has the number, too");
-static_assert(GoMoment::kLocks == GoMoment{5}, "the routine below has the number, too");
+static_assert(GoMoment::kLocks == GoMoment{8}, "the routine below has the number, too");
 
 __thread delay::Wait t_seek __attribute__((tls_model("initial-exec"))) = {};
 
@@ -76,6 +102,7 @@ Goroutine& TakePlace(uint64_t address) {
   if (place.address.load(std::memory_order_relaxed) != address) {
     place.address.store(address, std::memory_order_relaxed);
     place.virtual_ns.store(0, std::memory_order_relaxed);
+    place.serves.store(false, std::memory_order_relaxed);
   }
   return place;
 }
@@ -94,20 +121,32 @@ void Leave(delay::ThreadLedger& thread, uint64_t goroutine, GoMoment moment) {
     Goroutine& place = TakePlace(goroutine);
     place.readied.store(moment == GoMoment::kYields ? Readied::kByGoroutine : Readied::kNo,
                         std::memory_order_relaxed);
-    place.virtual_ns.store(now_ns - thread.local_delay_ns.load(std::memory_order_relaxed),
-                           std::memory_order_relaxed);
+    place.polled.store(0, std::memory_order_relaxed);
+    const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
+    place.local_delay_ns.store(local_ns, std::memory_order_relaxed);
+    place.virtual_ns.store(now_ns - local_ns, std::memory_order_relaxed);
   }
   t_woken.left = 0;  // one that was about to wait need not be woken
   t_seek = delay::BeginWait(thread, now_ns);
   t_seeks_goroutine = true;
 }
 
-void Lock(delay::ThreadLedger& thread, uint64_t mutex) {
+// Before it takes a lock, or stops all other threads.
+void PayBefore(delay::ThreadLedger& thread, uint64_t site) {
   if (!CallerIsBehind(thread)) {
-    NoteCall(thread, AsObject(mutex));
-  } else if (!MaySkipCall(thread, AsObject(mutex))) {
-    PayAtCall(thread, AsObject(mutex));
+    NoteCall(thread, AsObject(site));
+  } else if (!MaySkipCall(thread, AsObject(site))) {
+    PayAtCall(thread, AsObject(site));
   }
+}
+
+void NoteThatServes(uint64_t goroutine) {
+  TakePlace(goroutine).serves.store(true, std::memory_order_relaxed);
+}
+
+// Of its state, behind a lock of one word, the goroutine is the first.
+uint64_t GoroutineOf(uint64_t scavenger) {
+  return static_cast<const uint64_t*>(AsObject(scavenger))[1];
 }
 
 uint32_t CounterOf(const std::atomic<uint64_t>& state) {
@@ -174,17 +213,35 @@ void MakeReady(uint64_t goroutine) {
   place.readied.store(Readied::kByGoroutine, std::memory_order_relaxed);
 }
 
-void EndSeek(delay::ThreadLedger& thread, uint64_t goroutine, bool by_goroutine, uint64_t now_ns) {
+// The local delay that was left by the last profiled thread to make ready what the goroutine waits
+// for; 0: none has.
+uint64_t WriterFor(const Goroutine& place) {
+  const Polled polled(place.polled.load(std::memory_order_relaxed));
+  return polled.word() == 0 ? 0 : WakerThrough(polled.fd(), polled.side());
+}
+
+void EndSeek(delay::ThreadLedger& thread, const Goroutine& place, bool by_goroutine,
+             uint64_t goroutine, uint64_t now_ns) {
+  delay::GlobalLedger& global = *sync_internal::g_ledger;
   const uint64_t sought_ns = now_ns - t_seek.start_ns;
   const uint64_t queued_ns = ResumeRunning(thread);
   if (by_goroutine) {
-    const delay::GlobalLedger& global = *sync_internal::g_ledger;
-    delay::EndWaitCredited(*sync_internal::g_ledger, thread, t_seek, now_ns,
-                           global.wakes.Find(AsObject(goroutine)), sought_ns > kLongestSwitchNs);
-    if (queued_ns != 0) delay::GoOnFromCpu(*sync_internal::g_ledger, thread);
+    delay::EndWaitCredited(global, thread, t_seek, now_ns, global.wakes.Find(AsObject(goroutine)),
+                           sought_ns > kLongestSwitchNs);
+    if (queued_ns != 0) delay::GoOnFromCpu(global, thread);
     return;
   }
-  delay::EndWaitUncredited(thread);
+  // The goroutine has waited for the outside, and the thread for any goroutine. So what is owed is
+  // what was inserted in the shorter wait.
+  const uint64_t own_ns = std::max(thread.local_delay_ns.load(std::memory_order_relaxed),
+                                   place.local_delay_ns.load(std::memory_order_relaxed));
+  const uint64_t writer_ns = WriterFor(place);
+  delay::EndWaitCreditedBy(thread, t_seek, now_ns, std::max(own_ns, writer_ns),
+                           sought_ns > kLongestSwitchNs);
+  // Where the outside has ended the wait, a writer has left what is older than the wait.
+  if (writer_ns > own_ns) {
+    return delay::CreditQueueAfter(global, thread, t_seek, now_ns, queued_ns);
+  }
   if (sought_ns < kShortestOutsideWaitNs) return;
   PayAfterWait();
   PayForStretchesInProgress(thread);
@@ -194,10 +251,10 @@ void Execute(delay::ThreadLedger& thread, uint64_t goroutine) {
   const Goroutine& place = PlaceOf(goroutine);
   const bool is_known = place.address.load(std::memory_order_relaxed) == goroutine;
   const uint64_t left_ns = is_known ? place.virtual_ns.load(std::memory_order_relaxed) : 0;
-  const bool by_goroutine =
-      !is_known || place.readied.load(std::memory_order_relaxed) == Readied::kByGoroutine;
+  const bool by_goroutine = !is_known || place.serves.load(std::memory_order_relaxed) ||
+                            place.readied.load(std::memory_order_relaxed) == Readied::kByGoroutine;
   const uint64_t now_ns = MonotonicNowNs();
-  if (SeeksGoroutine()) EndSeek(thread, goroutine, by_goroutine, now_ns);
+  if (SeeksGoroutine()) EndSeek(thread, place, by_goroutine, goroutine, now_ns);
   t_seeks_goroutine = false;
   // It goes on no earlier than where it was, whichever thread it was on.
   if (left_ns != 0) delay::GoOnAfter(thread, left_ns, now_ns);
@@ -205,6 +262,13 @@ void Execute(delay::ThreadLedger& thread, uint64_t goroutine) {
 }
 
 }  // namespace
+
+void NoteWouldBlock(int fd, IoSide side) { t_would_block = Polled(fd, side).word(); }
+
+bool IsOfGosRuntime() {
+  const std::atomic<uint32_t>* const is_on = g_is_on.load(std::memory_order_acquire);
+  return is_on != nullptr && is_on->load(std::memory_order_relaxed) != 0 && !t_runs_goroutines;
+}
 
 // `first` and `second` are the first two arguments of the function that the code belongs to.
 extern "C" __attribute__((visibility("hidden"), used)) void coz_note_goroutine(uint64_t moment,
@@ -215,13 +279,22 @@ extern "C" __attribute__((visibility("hidden"), used)) void coz_note_goroutine(u
   delay::ThreadLedger* const thread = CurrentThreadLedger();
   if (thread == nullptr) return;
   const ErrnoSaver errno_saver;
+  t_runs_goroutines = true;
   switch (static_cast<GoMoment>(moment)) {
     case GoMoment::kReady:
       return MakeReady(second);
     case GoMoment::kExecute:
       return Execute(*thread, first);
+    case GoMoment::kServes:
+      return NoteThatServes(first);
+    case GoMoment::kPolls:
+      return TakePlace(first).polled.store(t_would_block, std::memory_order_relaxed);
+    case GoMoment::kScavenges:
+      return NoteThatServes(GoroutineOf(first));
+    case GoMoment::kHalts:
+      return SeeksGoroutine() ? void() : PayBefore(*thread, moment);
     case GoMoment::kLocks:
-      return Lock(*thread, first);
+      return PayBefore(*thread, first);
     case GoMoment::kArrives:
       return Arrive(*thread, first, static_cast<int64_t>(second));
     case GoMoment::kMeets:
@@ -273,7 +346,7 @@ asm(".text\n"
     "  jmp 2f\n"
     // Without a stack of ours. The argument is a GoMoment.
     "1:\n"
-    "  cmpl $5, %edi\n"
+    "  cmpl $8, %edi\n"
     "  jae 2f\n"
     "  pushq %rdx\n"
     "  pushq %r8\n"

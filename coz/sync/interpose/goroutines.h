@@ -15,6 +15,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "coz/sync/interpose/io_object.h"
+
 namespace coz::interpose {
 
 // Its address. It does nothing while `is_on` is 0: some moments without the others are of no use.
@@ -25,6 +27,15 @@ uint64_t GoroutineRoutine(const std::atomic<uint32_t>* is_on);
 extern __thread bool t_seeks_goroutine
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 inline bool SeeksGoroutine() { return t_seeks_goroutine; }
+
+// A call through `fd` would have waited. Go's runtime has the goroutine that made it wait for the
+// descriptor next.
+void NoteWouldBlock(int fd, IoSide side);
+
+// Whether the calling thread is one that Go's runtime has to itself, such as its monitor: no moment
+// of a goroutine has come there. It owes nothing. To pay, it would hold what it is about to hand to
+// another thread, and so keep the world from stopping.
+bool IsOfGosRuntime();
 
 }  // namespace coz::interpose
 

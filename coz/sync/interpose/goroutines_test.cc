@@ -71,6 +71,13 @@ void Park(uint64_t goroutine) { Note(GoMoment::kParks, goroutine); }
 void Execute(uint64_t goroutine) { Note(GoMoment::kExecute, goroutine); }
 void MakeReady(uint64_t goroutine) { Note(GoMoment::kReady, /*first: a processor*/ 1, goroutine); }
 
+// Another goroutine gets its entry.
+void TakeAnotherPlaceOf(uint64_t goroutine) {
+  constexpr uint64_t kMany = 200'000;
+  constexpr uint64_t kApart = 0x1a0;
+  for (uint64_t i = 1; i < kMany; ++i) Note(GoMoment::kEnds, goroutine + i * kApart);
+}
+
 void LetTimePass() {
   const uint64_t end_ns = MonotonicNowNs() + 2 * kShortNs;
   while (MonotonicNowNs() < end_ns) {
@@ -140,6 +147,62 @@ TEST_F(GoroutinesTest, WaitForOneThatTheOutsideMakesReadyIsPaid) {
   MakeReady(kFirst);
   EXPECT_EQ(main().paused_ns.load(), 0u) << "no goroutine runs there";
   Execute(kFirst);
+  EXPECT_GE(main().paused_ns.load(), kShortNs);
+}
+
+// A thread that has looked for longer than the goroutine has waited was idle before.
+TEST_F(GoroutinesTest, WaitForTheOutsideIsNoLongerThanTheGoroutines) {
+  std::atomic<bool> has_parked = false;
+  std::thread other([&] {
+    testing::WaitUntil("the first thread seeks", [this] { return main().blocked != 0; });
+    process_.Impose(kShortNs);
+    MakeLevel(*CurrentThreadLedger());
+    Park(kFirst);
+    Execute(kFirst + kSecond);
+    LetTimePass();
+    has_parked = true;
+  });
+  Park(kSecond);
+  while (!has_parked) std::this_thread::yield();
+  Execute(kFirst);
+  EXPECT_EQ(main().paused_ns.load(), 0u);
+  EXPECT_GE(main().local_delay_ns.load(), global_ns());
+  other.join();
+}
+
+// As the runtime of Go has it: behind a lock.
+struct Scavenger {
+  uint64_t lock = 0;
+  uint64_t goroutine = kFirst;
+};
+
+TEST_F(GoroutinesTest, OneThatServesTheOthersIsCredited) {
+  const Scavenger scavenger;
+  const std::function<void()> parks[] = {[] {
+                                           Park(kFirst);
+                                           Note(GoMoment::kServes, kFirst);
+                                         },
+                                         [&] {
+                                           Note(GoMoment::kScavenges,
+                                                reinterpret_cast<uintptr_t>(&scavenger));
+                                           Park(kFirst);
+                                         }};
+  for (const auto& park : parks) {
+    park();
+    process_.Impose(kShortNs);
+    LetTimePass();
+    Execute(kFirst);
+    EXPECT_EQ(main().paused_ns.load(), 0u);
+    EXPECT_GE(main().local_delay_ns.load(), global_ns());
+    Note(GoMoment::kEnds, kFirst);
+    TakeAnotherPlaceOf(kFirst);
+    Execute(kSecond);
+  }
+}
+
+TEST_F(GoroutinesTest, WhoStopsTheOthersPaysBefore) {
+  process_.Impose(kShortNs);
+  Note(GoMoment::kHalts, 0);
   EXPECT_GE(main().paused_ns.load(), kShortNs);
 }
 

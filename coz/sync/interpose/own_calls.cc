@@ -16,9 +16,11 @@
 
 #include "coz/base/errno_saver.h"
 #include "coz/base/raw_syscall.h"
+#include "coz/sync/delay/delay_ledger.h"
 #include "coz/sync/interpose/call_stacks.h"
 #include "coz/sync/interpose/goroutines.h"
 #include "coz/sync/interpose/system_call.h"
+#include "coz/sync/interpose/thread_sync.h"
 
 namespace coz::interpose {
 namespace {
@@ -96,6 +98,29 @@ long Make(long number, long a, long b, long c, long d, long e, long f, const voi
   }
 }
 
+void NoteIfWouldBlock(long number, int fd) {
+  if (errno != EAGAIN && errno != EINPROGRESS) return;
+  switch (number) {
+    case SYS_read:
+    case SYS_readv:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_accept:
+    case SYS_accept4:
+      return NoteWouldBlock(fd, IoSide::kInput);
+    default:
+      return NoteWouldBlock(fd, IoSide::kOutput);
+  }
+}
+
+// The calling thread owes nothing.
+void CreditAll() {
+  delay::ThreadLedger* const thread = CurrentThreadLedger();
+  if (thread == nullptr) return;
+  delay::GlobalLedger& global = *sync_internal::g_ledger;
+  delay::CreditOwed(global, *thread, global.global_delay_ns.load(std::memory_order_relaxed));
+}
+
 }  // namespace
 
 // Whether the routine takes the call, a bit for each number.
@@ -105,8 +130,13 @@ extern "C" __attribute__((visibility("hidden"), used)) const Seen coz_own_calls_
 extern "C" __attribute__((visibility("hidden"), used)) long coz_make_own_call(
     long a, long b, long c, long d, long e, long f, const void* site, long number) {
   if (SeeksGoroutine()) return RawSyscall(number, a, b, c, d, e, f);
+  if (IsOfGosRuntime()) {
+    CreditAll();
+    return RawSyscall(number, a, b, c, d, e, f);
+  }
   const ErrnoSaver errno_saver;
   const long result = Make(number, a, b, c, d, e, f, site);
+  if (result == -1) NoteIfWouldBlock(number, static_cast<int>(a));
   return result == -1 ? -static_cast<long>(errno) : result;
 }
 

@@ -1,6 +1,7 @@
 // System calls by the program's own instructions, as Go's runtime makes them.
 #include "coz/sync/interpose/own_calls.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
@@ -16,13 +17,16 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <thread>
 
+#include "coz/base/go_moment.h"
 #include "coz/patch/code_patcher.h"
 #include "coz/patch/place_plan.h"
 #include "coz/patch/testing/patched_self.h"
 #include "coz/sync/interpose/call_stacks.h"
+#include "coz/sync/interpose/goroutines.h"
 #include "coz/sync/interpose/testing/fake_process.h"
 #include "coz/sync/interpose/testing/wait_scenario.h"
 #include "coz/sync/interpose/thread_sync.h"
@@ -176,6 +180,78 @@ TEST_F(OwnCallsTest, ThreadWithoutStacksMakesItsCallsAsTheyWere) {
     result = WaitOn(&word);
   }).join();
   EXPECT_EQ(result, -EAGAIN);
+}
+
+extern "C" void coz_note_goroutine(uint64_t moment, uint64_t first, uint64_t second);
+
+std::atomic<uint32_t> g_notes_goroutines = 0;
+
+void Note(GoMoment moment, uint64_t goroutine) {
+  coz_note_goroutine(static_cast<uint64_t>(moment), goroutine, 0);
+}
+
+class OwnCallsOfGoroutinesTest : public OwnCallsTest {
+ protected:
+  static constexpr uint64_t kGoroutine = 0xc000001000;
+  static constexpr uint64_t kDelayNs = 2'000'000;
+
+  void SetUp() override {
+    GoroutineRoutine(&g_notes_goroutines);
+    g_notes_goroutines = 1;
+  }
+  void TearDown() override { g_notes_goroutines = 0; }
+
+  // Leaves a goroutine that has found nothing to read, and goes on with it after `meanwhile`, which
+  // another thread does.
+  void WaitForInput(int fd, const std::function<void()>& meanwhile) {
+    std::atomic<bool> is_done = false;
+    std::thread other([&] {
+      const delay::ThreadLedger& reader = process_.main_ledger();
+      testing::WaitUntil("the first thread seeks", [&] { return reader.blocked != 0; });
+      process_.Impose(kDelayNs);
+      Note(GoMoment::kExecute, kGoroutine + 1);
+      meanwhile();
+      is_done = true;
+    });
+    Note(GoMoment::kExecute, kGoroutine);
+    char byte = 0;
+    EXPECT_EQ(OwnCall(SYS_read, fd, Address(&byte), 1, 0), -EAGAIN);
+    Note(GoMoment::kParks, kGoroutine);
+    Note(GoMoment::kPolls, kGoroutine);
+    while (!is_done) std::this_thread::yield();
+    Note(GoMoment::kExecute, kGoroutine);
+    other.join();
+  }
+  uint64_t paused_ns() { return process_.main_ledger().paused_ns; }
+};
+
+TEST_F(OwnCallsOfGoroutinesTest, WaitForAnotherThreadsOutputIsCredited) {
+  int fds[2];
+  ASSERT_EQ(pipe2(fds, O_NONBLOCK), 0);
+  WaitForInput(fds[0], [&] {
+    EXPECT_EQ(OwnCall(SYS_write, fds[1], Address("x"), 1, 0), 1);  // pays
+  });
+  EXPECT_EQ(paused_ns(), 0u);
+  EXPECT_GE(process_.main_ledger().local_delay_ns, process_.global().global_delay_ns);
+}
+
+TEST_F(OwnCallsOfGoroutinesTest, WaitForTheOutsideIsPaid) {
+  int fds[2];
+  ASSERT_EQ(pipe2(fds, O_NONBLOCK), 0);
+  WaitForInput(fds[0], [] { usleep(100); });
+  EXPECT_GE(paused_ns(), kDelayNs);
+}
+
+// It is about to hand what others need to another thread.
+TEST_F(OwnCallsOfGoroutinesTest, ThreadThatRunsNoGoroutineOwesNothing) {
+  std::thread([this] {
+    process_.Impose(kDelayNs);
+    Word word = 0;
+    EXPECT_EQ(WakeOne(&word), 0);
+    const delay::ThreadLedger& thread = *CurrentThreadLedger();
+    EXPECT_EQ(thread.paused_ns.load(), 0u);
+    EXPECT_GE(thread.local_delay_ns.load(), process_.global().global_delay_ns.load());
+  }).join();
 }
 
 volatile sig_atomic_t g_nested = 0;

@@ -65,6 +65,10 @@ __asm__(
 #endif
     "SCHEDULER runqput\n"
     "SCHEDULER execute\n"
+    "SCHEDULER gcBgMarkWorker.func1\n"
+    "SCHEDULER netpollblockcommit\n"
+    "SCHEDULER stopTheWorldWithSema\n"
+    "SCHEDULER forEachP\n"
     ".globl call_futex\n"
     ".type call_futex, @function\n"
     "call_futex:\n"
