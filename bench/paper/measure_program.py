@@ -96,7 +96,8 @@ class Measurement:
 
 def rank(report, point, named):
     lines = next((p["lines"] for p in report["points"] if p["name"] == point), [])
-    known = sorted((line for line in lines if line["verdict"] != "cannot_tell"), key=lambda line: -abs(line["slope"]["value"]))
+    known = sorted((line for line in lines if line["verdict"] not in ("cannot_tell", "no_effect")),
+                   key=lambda line: -abs(line["slope"]["value"]))
     units = [report["units"][line["unit"]] for line in known]
     names = ["%s %s" % (os.path.basename(unit["name"]), unit["function"]) for unit in units]
     for place, (line, name) in enumerate(zip(known, names), 1):

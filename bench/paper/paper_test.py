@@ -83,8 +83,9 @@ def line(unit, value, verdict="faster"):
 
 
 class RankTest(unittest.TestCase):
-    report = {"units": [{"name": "/x/a.c:%d" % n, "function": "f%d" % n} for n in range(4)],
-              "points": [{"name": "p", "lines": [line(0, 0.5), line(1, 0.2), line(2, 0.9, "cannot_tell"), line(3, -0.7, "slower")]}]}
+    report = {"units": [{"name": "/x/a.c:%d" % n, "function": "f%d" % n} for n in range(5)],
+              "points": [{"name": "p", "lines": [line(0, 0.5), line(1, 0.2), line(2, 0.9, "cannot_tell"), line(3, -0.7, "slower"),
+                                                 line(4, 0.8, "no_effect")]}]}
 
     def test_is_by_the_size_of_the_slope_of_lines_with_a_verdict(self):
         place, first, slope = measure_program.rank(self.report, "p", r"a\.c:\d+ f0\b")
@@ -93,8 +94,9 @@ class RankTest(unittest.TestCase):
     def test_the_best_of_several_lines_counts(self):
         self.assertEqual(measure_program.rank(self.report, "p", r"a\.c:[01] ")[0], 2)
 
-    def test_a_line_without_a_verdict_has_no_place(self):
-        self.assertEqual(measure_program.rank(self.report, "p", r"a\.c:2 "), (None, "a.c:3 f3", None))
+    def test_a_line_without_an_effect_or_a_verdict_has_no_place(self):
+        for pattern in (r"a\.c:2 ", r"a\.c:4 "):
+            self.assertEqual(measure_program.rank(self.report, "p", pattern), (None, "a.c:3 f3", None))
 
     def test_a_profile_without_the_point_ranks_nothing(self):
         self.assertEqual(measure_program.rank(self.report, "q", "a"), (None, "", None))

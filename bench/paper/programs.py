@@ -58,7 +58,7 @@ class Dedup(Program):
     change = "the hash is a part of the key, and no sum of its bytes"
     paper_line = "hashtable.c:217, the walk along a chain"
     paper_gain = "9.0 % (± 0.2)"
-    _INPUT_MB = 400
+    _INPUT_MB = 1600
 
     def make_inputs(self):
         if not (self.folder / "input").exists():
