@@ -108,8 +108,14 @@ void NoteIfWouldBlock(long number, int fd) {
     case SYS_accept:
     case SYS_accept4:
       return NoteWouldBlock(fd, IoSide::kInput);
-    default:
+    case SYS_write:
+    case SYS_writev:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_connect:
       return NoteWouldBlock(fd, IoSide::kOutput);
+    default:
+      return;
   }
 }
 
@@ -130,10 +136,7 @@ extern "C" __attribute__((visibility("hidden"), used)) const Seen coz_own_calls_
 extern "C" __attribute__((visibility("hidden"), used)) long coz_make_own_call(
     long a, long b, long c, long d, long e, long f, const void* site, long number) {
   if (SeeksGoroutine()) return RawSyscall(number, a, b, c, d, e, f);
-  if (IsOfGosRuntime()) {
-    CreditAll();
-    return RawSyscall(number, a, b, c, d, e, f);
-  }
+  if (IsOfGosRuntime()) CreditAll();
   const ErrnoSaver errno_saver;
   const long result = Make(number, a, b, c, d, e, f, site);
   if (result == -1) NoteIfWouldBlock(number, static_cast<int>(a));
