@@ -298,8 +298,9 @@ TEST_F(CozTest, RepeatsARunThatIsOneExperiment) {
   EXPECT_EQ(Profile().session_size(), 4);
   EXPECT_EQ(Profile().experiment_size(), 4);
   // A program that fails is not run again.
-  Run({"--end-to-end", "--repeat=4"}, {Puppet("busy"), "0.3", "status", "3"});
-  EXPECT_EQ(Profile().session_size(), 1);
+  const CommandResult failing =
+      Run({"--end-to-end", "--repeat=4"}, {Puppet("busy"), "0.3", "status", "3"});
+  EXPECT_EQ(Profile().session_size(), 1) << failing.errors;
 }
 
 TEST_F(CozTest, RepeatsShortRunsIntoOneProfile) {

@@ -56,6 +56,10 @@ int main(int argc, char** argv) {
   clock_gettime(CLOCK_MONOTONIC, &end);
   end.tv_sec += (time_t)seconds;
   end.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
+  if (end.tv_nsec >= 1000000000) {
+    end.tv_sec += 1;
+    end.tv_nsec -= 1000000000;
+  }
   volatile uint64_t x = 1;
   for (;;) {
     struct timespec now;
