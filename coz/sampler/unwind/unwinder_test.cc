@@ -60,6 +60,13 @@ void FindHere(int, siginfo_t*, void* context) {
                                      &found->lookup_address);
 }
 
+void FindAtEachSigusr1() {
+  struct sigaction action = {};
+  action.sa_sigaction = &FindHere;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGUSR1, &action, nullptr);
+}
+
 IN_SCOPE int CallRaise() { return raise(SIGUSR1) + 1; }
 
 int CompareAndRaise(const void*, const void*) { return raise(SIGUSR1); }
@@ -102,10 +109,7 @@ class UnwinderTest : public ::testing::TestWithParam<UnwinderKind> {
   int Run(const std::function<void()>& body) {
     return RunInChild([&body] {
       if (InitUnwinder(GetParam()) != GetParam()) _exit(3);
-      struct sigaction action = {};
-      action.sa_sigaction = &FindHere;
-      action.sa_flags = SA_SIGINFO;
-      sigaction(SIGUSR1, &action, nullptr);
+      FindAtEachSigusr1();
       body();
       found->counters = ReadUnwinderCounters();
     });
@@ -256,10 +260,7 @@ TEST(UnwinderFramePointerTest, CodeWithoutCallFrameInformationIsLeftByItsFramePo
     ASSERT_EQ(RunInChild([follows] {
                 InitUnwinder(UnwinderKind::kEhFrame);
                 if (follows) FollowFramePointers();
-                struct sigaction action = {};
-                action.sa_sigaction = &FindHere;
-                action.sa_flags = SA_SIGINFO;
-                sigaction(SIGUSR1, &action, nullptr);
+                FindAtEachSigusr1();
                 CallThroughMadeCode();
                 found->counters = ReadUnwinderCounters();
               }),
@@ -313,10 +314,7 @@ TEST(UnwinderGoTest, CodeOfGoIsLeftByItsTable) {
   found = &*shared;
   ASSERT_EQ(RunInChild([] {
               InitUnwinder(UnwinderKind::kEhFrame);
-              struct sigaction action = {};
-              action.sa_sigaction = &FindHere;
-              action.sa_flags = SA_SIGINFO;
-              sigaction(SIGUSR1, &action, nullptr);
+              FindAtEachSigusr1();
               table_of_gos_call = new std::vector<uint8_t>();
               CallThroughGosCode();
               found->counters = ReadUnwinderCounters();
@@ -349,10 +347,7 @@ TEST(UnwinderCacheTest, ForgottenRulesAreDecodedAgain) {
   found = &*shared;
   ASSERT_EQ(RunInChild([] {
               InitUnwinder(UnwinderKind::kEhFrame);
-              struct sigaction action = {};
-              action.sa_sigaction = &FindHere;
-              action.sa_flags = SA_SIGINFO;
-              sigaction(SIGUSR1, &action, nullptr);
+              FindAtEachSigusr1();
               for (int i = 0; i < 3; ++i) {
                 CallRaise();
                 ForgetUnwindCache();
