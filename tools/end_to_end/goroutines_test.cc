@@ -45,5 +45,21 @@ TEST_F(GoroutinesTest, ProgramWithoutSymbolsIsToldThatItsWaitsAreNotSeen) {
   EXPECT_THAT(result.errors, HasSubstr("-ldflags=-s"));
 }
 
+// Its code has no call frame information.
+TEST_F(GoroutinesTest, TimeInALibraryOfGosCountsForItsCaller) {
+  const CommandResult result = Run({"--unit=line"}, {Puppet("go_library"), "1.5"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_EQ(result.output, "done\n");
+  uint64_t samples = 0;
+  uint64_t samples_in_scope = 0;
+  const profile::Profile profile = Profile();
+  for (const profile::Thread& thread : profile.thread()) {
+    samples += thread.samples();
+    samples_in_scope += thread.samples_in_scope();
+  }
+  EXPECT_GT(samples, 0u);
+  EXPECT_GT(samples_in_scope, samples * 8 / 10);
+}
+
 }  // namespace
 }  // namespace coz
