@@ -7,10 +7,25 @@ namespace {
 
 constexpr int kNoRegister = -1;
 constexpr int kAccumulator = 0;
+constexpr int kStackPointer = 4;
+constexpr int kFramePointer = 5;
+constexpr int kRegisters = 16;
 
-// Bits of registers: 1 << number.
+// Bits of registers: 1 << number; from kRegisters on, of variables in the frame.
 using Registers = uint32_t;
 Registers Bit(int number) { return number == kNoRegister ? 0 : Registers{1} << number; }
+
+// Where a memory operand lies, if it is a variable in the frame of the function.
+struct Variable {
+  bool in_frame = false;
+  bool by_frame_pointer = false;
+  int32_t offset = 0;
+
+  bool operator==(const Variable& other) const {
+    return in_frame == other.in_frame && by_frame_pointer == other.by_frame_pointer &&
+           offset == other.offset;
+  }
+};
 
 // One instruction of those that polling loops are made of.
 struct Instruction {
@@ -18,6 +33,9 @@ struct Instruction {
   const uint8_t* target = nullptr;  // of a jump
   bool always_jumps = false;
   bool loads = false;
+  bool stores = false;  // into `variable`
+  bool tests = false;   // leaves flags of what it reads or loads
+  Variable variable;
   Registers address = 0;  // of the memory operand
   Registers reads = 0;    // as values
   Registers writes = 0;
@@ -86,6 +104,7 @@ struct Operands {
   int reg;  // also the extension of the opcode: its low three bits
   int rm;   // kNoRegister: in memory
   Registers address;
+  Variable variable;
 
   int extension() const { return reg & 7; }
   bool in_memory() const { return rm == kNoRegister; }
@@ -95,30 +114,50 @@ Operands TakeOperands(Bytes& bytes, const Prefixes& prefixes) {
   const uint8_t modrm = bytes.Take();
   const int mod = modrm >> 6;
   const int low = modrm & 7;
-  Operands operands = {((modrm >> 3) & 7) | ((prefixes.rex & 4) << 1), kNoRegister, 0};
+  Operands operands = {((modrm >> 3) & 7) | ((prefixes.rex & 4) << 1), kNoRegister, 0, {}};
   const int base_bit = (prefixes.rex & 1) << 3;
   if (mod == 3) {
     operands.rm = low | base_bit;
     return operands;
   }
   int base = low;
+  bool has_index = false;
   if (low == 4) {
     const uint8_t sib = bytes.Take();
     base = sib & 7;
     const int index = ((sib >> 3) & 7) | ((prefixes.rex & 2) << 2);
-    if (index != 4) operands.address |= Bit(index);
+    has_index = index != 4;
+    if (has_index) operands.address |= Bit(index);
   }
   // Without a base: relative to the instruction, or absolute.
   const bool has_base = !(mod == 0 && base == 5);
-  if (has_base) operands.address |= Bit(base | base_bit);
-  bytes.Skip(mod == 1 ? 1 : (mod == 2 || !has_base) ? 4 : 0);
+  base |= base_bit;
+  if (has_base) operands.address |= Bit(base);
+  const int offset_bytes = mod == 1 ? 1 : (mod == 2 || !has_base) ? 4 : 0;
+  const int32_t offset = offset_bytes == 0 ? 0 : bytes.TakeOffset(offset_bytes);
+  // The frame pointer is one more register to many compilers; variables are below it where it is not.
+  const bool by_frame_pointer = has_base && base == kFramePointer && offset < 0;
+  if (!has_index && (by_frame_pointer || (has_base && base == kStackPointer))) {
+    operands.variable = {/*in_frame=*/true, by_frame_pointer, offset};
+  }
   return operands;
 }
 
 void Read(const Operands& operands, Instruction* instruction) {
   instruction->address |= operands.address;
+  instruction->variable = operands.variable;
   instruction->loads |= operands.in_memory();
   instruction->reads |= Bit(operands.rm);
+}
+
+// Whether it may: into memory only where that is a variable in the frame.
+bool Write(const Operands& operands, Instruction* instruction) {
+  instruction->writes = Bit(operands.rm);
+  if (!operands.in_memory()) return true;
+  instruction->address |= operands.address;
+  instruction->variable = operands.variable;
+  instruction->stores = true;
+  return operands.variable.in_frame;
 }
 
 void Jump(Bytes& bytes, int offset_bytes, bool always, Instruction* instruction) {
@@ -137,11 +176,10 @@ bool DecodeWithConstant(uint8_t opcode, const Prefixes& prefixes, Bytes& bytes,
   const Operands operands = TakeOperands(bytes, prefixes);
   bytes.Skip(opcode == 0x81 ? prefixes.immediate_bytes() : 1);
   Read(operands, instruction);
+  instruction->tests = true;
   if (operands.extension() == kCompare) return true;
   const bool counts = operands.extension() == kAdd || operands.extension() == kSubtract;
-  if (operands.in_memory() || !(counts || operands.extension() == kAnd)) return false;
-  instruction->writes = Bit(operands.rm);
-  return true;
+  return (counts || operands.extension() == kAnd) && Write(operands, instruction);
 }
 
 // Opcodes of two bytes.
@@ -169,6 +207,7 @@ bool DecodeLong(const Prefixes& prefixes, Bytes& bytes, Instruction* instruction
     case 0xb1:
       instruction->reads |= Bit(operands.reg) | Bit(kAccumulator);
       instruction->writes = Bit(kAccumulator);
+      instruction->tests = true;
       return prefixes.lock && operands.in_memory();
     default:
       return false;
@@ -187,6 +226,7 @@ bool DecodeWithOperands(uint8_t opcode, const Prefixes& prefixes, Bytes& bytes,
     case 0x85:
       Read(operands, instruction);
       instruction->reads |= Bit(operands.reg);
+      instruction->tests = true;
       return true;
     case 0x63:  // move
     case 0x8a:
@@ -194,11 +234,10 @@ bool DecodeWithOperands(uint8_t opcode, const Prefixes& prefixes, Bytes& bytes,
       Read(operands, instruction);
       instruction->writes = Bit(operands.reg);
       return true;
-    case 0x88:  // move to a register
+    case 0x88:  // move from a register
     case 0x89:
       instruction->reads = Bit(operands.reg);
-      instruction->writes = Bit(operands.rm);
-      return !operands.in_memory();
+      return Write(operands, instruction);
     case 0x86:  // exchange with memory
     case 0x87:
       Read(operands, instruction);
@@ -209,19 +248,19 @@ bool DecodeWithOperands(uint8_t opcode, const Prefixes& prefixes, Bytes& bytes,
     case 0x33:
       instruction->writes = Bit(operands.reg);
       return operands.rm == operands.reg;
-    case 0xc7:  // a constant to a register
+    case 0xc7:  // move of a constant
       bytes.Skip(prefixes.immediate_bytes());
-      instruction->writes = Bit(operands.rm);
-      return !operands.in_memory() && operands.extension() == 0;
+      return Write(operands, instruction) && operands.extension() == 0;
     case 0xf6:  // test with a constant
     case 0xf7:
       bytes.Skip(opcode == 0xf6 ? 1 : prefixes.immediate_bytes());
       Read(operands, instruction);
+      instruction->tests = true;
       return operands.extension() == 0;
     case 0xff:  // count up or down
-      instruction->reads = Bit(operands.rm);
-      instruction->writes = Bit(operands.rm);
-      return !operands.in_memory() && operands.extension() <= 1;
+      Read(operands, instruction);
+      instruction->tests = true;
+      return Write(operands, instruction) && operands.extension() <= 1;
     default:
       return false;
   }
@@ -251,6 +290,7 @@ bool DecodeOpcode(uint8_t opcode, const Prefixes& prefixes, Bytes& bytes,
     case 0xa9:
       bytes.Skip((opcode & 1) == 0 ? 1 : prefixes.immediate_bytes());
       instruction->reads = Bit(kAccumulator);
+      instruction->tests = true;
       return true;
     case 0x80:
     case 0x81:
@@ -278,41 +318,112 @@ Instruction Decode(const uint8_t* at, const uint8_t* end) {
   return instruction;
 }
 
-// The registers that a round takes over from the round before, and changes.
-Registers CarriedOn(const uint8_t* first, const uint8_t* behind) {
-  Registers written = 0;
-  Registers read_first = 0;
-  for (const uint8_t* at = first; at < behind;) {
-    const Instruction instruction = Decode(at, behind);
-    read_first |= (instruction.address | instruction.reads) & ~written;
-    written |= instruction.writes;
-    at = instruction.next;
-  }
-  return read_first & written;
-}
+// The instructions of a loop, each known. What the loop stores into variables of its frame it keeps
+// there as it would in registers, and they are bits of Registers, too.
+class Loop {
+ public:
+  Loop(const uint8_t* first, const uint8_t* behind) : first_(first), behind_(behind) {}
 
-// Whether [first, behind) is a loop that computes nothing.
-bool ComputesNothing(const uint8_t* first, const uint8_t* behind) {
-  bool loads = false;
-  for (const uint8_t* at = first; at < behind;) {
-    const Instruction instruction = Decode(at, behind);
-    if (instruction.next == nullptr) return false;
-    if (instruction.always_jumps && instruction.next != behind) return false;
-    loads |= instruction.loads;
-    at = instruction.next;
+  bool ComputesNothing() {
+    if (!IsKnown()) return false;
+    // What comes from the round before must not say where the loop loads.
+    const Registers carried = CarriedOn();
+    bool is_walk = false;
+    const Registers handed_on = Follow(carried, [&](const Instruction& one, Registers from_before) {
+      is_walk |= (one.address & from_before) != 0;
+    });
+    if (is_walk) return false;
+    return TestsWhatItLoads(/*counts=*/handed_on & carried);
   }
-  if (!loads) return false;
-  // What comes from the round before must not say where the loop loads.
-  Registers carried = CarriedOn(first, behind);
-  for (const uint8_t* at = first; at < behind;) {
-    const Instruction instruction = Decode(at, behind);
-    if ((instruction.address & carried) != 0) return false;
-    const bool hands_on = (instruction.reads & carried) != 0;
-    carried = hands_on ? carried | instruction.writes : carried & ~instruction.writes;
-    at = instruction.next;
+
+ private:
+  static constexpr int kMostVariables = 8;
+
+  template <typename Visit>
+  void ForEach(const Visit& visit) const {
+    for (const uint8_t* at = first_; at < behind_;) {
+      Instruction instruction = Decode(at, behind_);
+      at = instruction.next;
+      const int variable = Find(instruction.variable);
+      if (variable >= 0) KeepInRegister(variable, &instruction);
+      visit(instruction);
+    }
   }
-  return true;
-}
+
+  static void KeepInRegister(int variable, Instruction* instruction) {
+    const Registers bit = Bit(kRegisters + variable);
+    if (instruction->loads) instruction->reads |= bit;
+    if (instruction->stores) instruction->writes |= bit;
+    instruction->loads = false;
+    instruction->address = 0;
+  }
+
+  // Of `variables_`; -1: none of them.
+  int Find(const Variable& variable) const {
+    for (int i = 0; i < count_; ++i) {
+      if (variables_[i] == variable) return i;
+    }
+    return -1;
+  }
+
+  // Also finds the variables that it stores into.
+  bool IsKnown() {
+    for (const uint8_t* at = first_; at < behind_;) {
+      const Instruction instruction = Decode(at, behind_);
+      if (instruction.next == nullptr) return false;
+      if (instruction.always_jumps && instruction.next != behind_) return false;
+      if (instruction.stores && Find(instruction.variable) < 0) {
+        if (count_ == kMostVariables) return false;
+        variables_[count_++] = instruction.variable;
+      }
+      at = instruction.next;
+    }
+    return true;
+  }
+
+  // The registers that a round takes over from the round before, and changes.
+  Registers CarriedOn() const {
+    Registers written = 0;
+    Registers read_first = 0;
+    ForEach([&](const Instruction& one) {
+      read_first |= (one.address | one.reads) & ~written;
+      written |= one.writes;
+    });
+    return read_first & written;
+  }
+
+  // Follows values from the registers `from` through a round: calls visit(instruction, where they
+  // are before it). Returns where they are in the end.
+  template <typename Visit>
+  Registers Follow(Registers from, const Visit& visit) const {
+    ForEach([&](const Instruction& one) {
+      visit(one, from);
+      const bool hands_on = (one.reads & from) != 0;
+      from = hands_on ? from | one.writes : from & ~one.writes;
+    });
+    return from;
+  }
+
+  // Whether it tests a value that it loads by anything but a count of rounds: one that goes on until
+  // the count reaches what it loads does not wait.
+  bool TestsWhatItLoads(Registers counts) const {
+    bool found = false;
+    Registers loaded = 0;
+    for (int round = 0; round < 2; ++round) {  // the first may test what the one before has loaded
+      Follow(counts, [&](const Instruction& one, Registers of_counts) {
+        const bool has_loaded = one.loads || (one.reads & loaded) != 0;
+        found |= one.tests && has_loaded && (one.reads & of_counts) == 0;
+        loaded = has_loaded ? loaded | one.writes : loaded & ~one.writes;
+      });
+    }
+    return found;
+  }
+
+  const uint8_t* const first_;
+  const uint8_t* const behind_;
+  Variable variables_[kMostVariables];
+  int count_ = 0;
+};
 
 }  // namespace
 
@@ -330,7 +441,7 @@ bool IsInPollingLoop(uint64_t ip) {
     // A jump that goes back farther leaves the loop.
     const bool goes_back = instruction.target != nullptr && instruction.target <= at;
     if (goes_back && instruction.target >= first) {
-      return ComputesNothing(instruction.target, instruction.next);
+      return Loop(instruction.target, instruction.next).ComputesNothing();
     }
     if (instruction.always_jumps) return false;
     here = instruction.next;

@@ -1,9 +1,11 @@
 // Recognises a loop that waits without the instruction `pause`: one that computes nothing.
 //
 // Such a loop loads from where another thread will write, compares, and goes round. It stores
-// nothing, but for an exchange or a compare-and-exchange. Its registers hold constants, what it has
-// loaded, and perhaps a count of rounds. What it loads never says where it loads next, unlike in a
-// walk along a list. So each round does what the round before did, until another thread writes.
+// nothing but variables of its function's frame, and by an exchange or a compare-and-exchange. Its
+// registers and those variables hold constants, what it has loaded, and perhaps a count of rounds.
+// What it loads never says where it loads next, unlike in a walk along a list, and is compared with
+// something else than that count. So each round does what the round before did, until another
+// thread writes.
 //
 // Shape    a function of an address in code
 // Units    bytes

@@ -25,6 +25,19 @@ LOOP(compare_exchange, "xor %eax, %eax\n lock cmpxchg %edx, (%rdi)", "jne");
 LOOP(counted, "mov (%rdi), %eax\n test %eax, %eax\n jne 1b\n dec %ecx", "jne");
 LOOP(far_jump, "movzbl (%rdi), %eax\n test %al, %al", ".byte 0x0f, 0x84\n.long -11 #");
 LOOP(hinted, "pause\n movzbl (%rdi), %eax\n test %al, %al", "je");
+// Bounded by a count that is `volatile`, as in PARSEC's barriers.
+LOOP(counted_in_frame,
+     "mov (%rsp), %rax\n add $1, %rax\n mov %rax, (%rsp)\n mov 96(%rbp), %eax\n test %eax, %eax\n "
+     "jne 1b\n mov (%rsp), %rax\n cmp $0x88b7, %rax",
+     "jbe");
+// Without optimization.
+LOOP(unoptimized,
+     "mov -8(%rbp), %rax\n mov (%rax), %eax\n mov %eax, -12(%rbp)\n cmpl $0, -12(%rbp)", "je");
+LOOP(unoptimized_count,
+     "addl $1, -4(%rbp)\n mov -16(%rbp), %rax\n mov (%rax), %eax\n test %eax, %eax\n jne 1b\n "
+     "cmpl $999, -4(%rbp)",
+     "jle");
+LOOP(flag_in_frame, "mov 12(%rsp), %eax\n test %eax, %eax", "je");
 
 LOOP(list, "mov (%rax), %rax\n test %rax, %rax", "jne");
 LOOP(rotated_list, "test %rax, %rax\n je 1b\n mov 8(%rax), %rax", "jmp");
@@ -32,11 +45,22 @@ LOOP(list_of_two, "mov (%rax), %rbx\n mov %rbx, %rax\n test %rax, %rax", "jne");
 LOOP(scan, "inc %rdi\n cmpb $0, (%rdi)", "jne");
 LOOP(scan_by_copy, "mov %rcx, %rax\n cmpb $0, (%rdi,%rax)\n lea 1(%rcx), %rcx", "jne");
 LOOP(indexed, "cmpl %edx, (%rdi,%rcx,4)\n add $1, %rcx", "jne");
+LOOP(list_in_frame,
+     "mov -8(%rbp), %rax\n mov (%rax), %rax\n mov %rax, -8(%rbp)\n cmpq $0, -8(%rbp)", "jne");
+LOOP(text_in_frame, "addq $1, -8(%rbp)\n mov -8(%rbp), %rax\n movzbl (%rax), %eax\n test %al, %al",
+     "jne");
+
 LOOP(sum, "add (%rdi), %eax\n dec %ecx", "jne");
 LOOP(stores, "mov (%rdi), %eax\n mov %eax, (%rsi)\n test %eax, %eax", "je");
 LOOP(counts_in_memory, "addl $1, (%rdi)\n cmpl $9, (%rdi)", "jne");
 LOOP(calls, "mov (%rdi), %eax\n call Code_load_test\n test %eax, %eax", "je");
 LOOP(delay, "dec %ecx", "jne");
+LOOP(delay_in_frame, "addq $1, -8(%rbp)\n cmpq $999, -8(%rbp)", "jbe");
+LOOP(up_to_what_is_loaded, "inc %ecx\n cmp %ecx, (%rdi)", "jne");
+LOOP(up_to_what_is_loaded_in_frame, "addl $1, -4(%rbp)\n mov (%rdi), %eax\n cmp %eax, -4(%rbp)",
+     "jl");
+LOOP(stores_above_the_frame_pointer, "mov (%rdi), %eax\n mov %eax, 8(%rbp)\n test %eax, %eax",
+     "je");
 LOOP(multiplies, "imul %rax, %rax\n cmp %rax, (%rdi)", "jne");
 LOOP(update, "lea 1(%rax), %edx\n lock cmpxchg %edx, (%rdi)", "jne");
 LOOP(floats, "movsd (%rdi), %xmm0\n comisd %xmm1, %xmm0", "jne");
@@ -65,6 +89,10 @@ TEST(PollingLoopTest, ComputesNothing) {
   EXPECT_POLLS(counted);
   EXPECT_POLLS(far_jump);
   EXPECT_POLLS(hinted);
+  EXPECT_POLLS(counted_in_frame);
+  EXPECT_POLLS(unoptimized);
+  EXPECT_POLLS(unoptimized_count);
+  EXPECT_POLLS(flag_in_frame);
 }
 
 TEST(PollingLoopTest, WalkIsNone) {
@@ -74,6 +102,8 @@ TEST(PollingLoopTest, WalkIsNone) {
   EXPECT_WORKS(scan);
   EXPECT_WORKS(scan_by_copy);
   EXPECT_WORKS(indexed);
+  EXPECT_WORKS(list_in_frame);
+  EXPECT_WORKS(text_in_frame);
 }
 
 TEST(PollingLoopTest, LoopThatComputesIsNone) {
@@ -82,6 +112,10 @@ TEST(PollingLoopTest, LoopThatComputesIsNone) {
   EXPECT_WORKS(counts_in_memory);
   EXPECT_WORKS(calls);
   EXPECT_WORKS(delay);
+  EXPECT_WORKS(delay_in_frame);
+  EXPECT_WORKS(up_to_what_is_loaded);
+  EXPECT_WORKS(up_to_what_is_loaded_in_frame);
+  EXPECT_WORKS(stores_above_the_frame_pointer);
   EXPECT_WORKS(multiplies);
   EXPECT_WORKS(update);
   EXPECT_WORKS(floats);
