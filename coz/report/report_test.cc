@@ -443,6 +443,22 @@ TEST(ReportTest, SaysThatThreadsSpin) {
   EXPECT_THAT(ReportOf(made), HasSubstr("may bring up to 25 % more"));
 }
 
+TEST(ReportTest, SaysWhereThreadsSpin) {
+  profile::Profile made = FourLines();
+  for (profile::Experiment& experiment : *made.mutable_experiment()) {
+    experiment.mutable_validity()->set_spinning_samples(experiment.total_samples() / 5);
+  }
+  profile::SampleCounts* counts = made.add_sample_counts();
+  counts->set_session(made.session(0).id());
+  for (const auto& [unit, samples] : {std::pair(0, 10), std::pair(1, 300), std::pair(2, 50)}) {
+    counts->add_spinning_unit_id(made.unit(unit).id());
+    counts->add_spinning_unit_samples(static_cast<uint64_t>(samples));
+  }
+  EXPECT_THAT(ReportOf(made),
+              HasSubstr("such loops are above all at src/größe.cc:7 (Grow()), lib/lock.cc:103 "
+                        "(app::Lock<std::mutex>::Acquire(int, long))\n"));
+}
+
 TEST(ReportTest, SaysThatTheProgramWaitedForSomethingOutside) {
   const auto made_with = [](double running_threads) {
     report_testing::SyntheticOptions options;

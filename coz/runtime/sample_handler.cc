@@ -130,8 +130,8 @@ uint32_t Attribute(const sampler::Sample& sample, bool is_counting, shared::Thre
 // What delay::TakeSample asks of the runtime.
 class SampleSeam {
  public:
-  SampleSeam(const sampler::Sample& sample, delay::ThreadLedger& ledger)
-      : sample_(sample), ledger_(ledger) {}
+  SampleSeam(const sampler::Sample& sample, uint32_t unit, delay::ThreadLedger& ledger)
+      : sample_(sample), unit_(unit), ledger_(ledger) {}
 
   static uint64_t NowNs() { return MonotonicNowNs(); }
   void BeforeImposing(uint64_t delay_ns) {
@@ -149,6 +149,7 @@ class SampleSeam {
         (is_in_file && (delay::IsInSpinLoop(sample_.ip) || delay::IsInPollingLoop(sample_.ip)));
     if (spins && !sample_.is_extra) {
       shared::Add(g_control->counters.spinning_samples, sample_.weight);
+      shared::AddSpinning(g_control->spinning_units, unit_, sample_.weight);
     }
     return spins;
   }
@@ -161,6 +162,7 @@ class SampleSeam {
 
  private:
   const sampler::Sample& sample_;
+  const uint32_t unit_;
   delay::ThreadLedger& ledger_;
 };
 
@@ -202,7 +204,7 @@ void CountForExperiment(const delay::SampleInput& input, const delay::SampleResu
 
 // A spin probe. Regular samples keep step with rounds, and so would probes that come late.
 void OnExtraSample(const sampler::Sample& sample, delay::ThreadLedger& ledger) {
-  SampleSeam seam(sample, ledger);
+  SampleSeam seam(sample, shared::kNoUnit, ledger);
   if (delay::Waits(ledger) || sample.is_late || ledger.spinning.NoteProbe(seam.Spins())) {
     seam.BeginSpinProbes();
   } else {
@@ -288,7 +290,7 @@ void TakeSample(const sampler::Sample& sample, bool is_counting) {
   if (slot == nullptr) return;
   if (t_until_check % 64 == 0) PublishCounters(*g_control);
   if (delay::MayBeCrowded(g_control->ledger)) interpose::LookAtCpu(slot->ledger);
-  SampleSeam seam(sample, slot->ledger);
+  SampleSeam seam(sample, unit, slot->ledger);
   const delay::SampleInput input = InputOf(unit, sample);
   const delay::SampleResult result =
       delay::TakeSample(g_control->ledger, slot->ledger, g_shared_delay, input, seam);

@@ -30,6 +30,7 @@
 #include "coz/shared/processes.h"
 #include "coz/shared/sample_ring.h"
 #include "coz/shared/selection.h"
+#include "coz/shared/spinning_units.h"
 #include "coz/shared/thread_figures.h"
 #include "coz/shared/thread_groups.h"
 #include "coz/shared/thread_scope.h"
@@ -47,7 +48,7 @@ inline constexpr char kControlVariable[] = "COZ_CONTROL";
 inline constexpr char kGuardOnly[] = "guard";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 31;                // of this layout
+inline constexpr uint32_t kControlVersion = 32;                // of this layout
 
 // Address space for the block and the tables behind it. A process maps all of it at its start,
 // because it may lose the right to map more: it may change its user or its root folder, or close
@@ -121,6 +122,7 @@ struct ControlBlock {
   delay::IoTables io;
   SampleRing ring;
   CallPaths paths;
+  SpinningUnits spinning_units;
   ModuleSlot modules[kMaxModules];
   ProcessSlot processes[kMaxProcesses];
   PointSlot points[kMaxPoints];

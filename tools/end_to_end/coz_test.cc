@@ -82,6 +82,11 @@ TEST_F(CozTest, SeesLoopsThatWaitOnTheirCpu) {
   EXPECT_EQ(unknown.status, 0) << unknown.errors;
   EXPECT_GT(SpinningShare(Profile()), kWorthSaying);
   EXPECT_THAT(unknown.errors, HasSubstr("loops that wait for something on their CPU"));
+  EXPECT_THAT(unknown.errors, HasSubstr("such loops are above all at rounds.c:"));
+  const CommandResult counted = Run({"--unit=function"}, {Puppet("rounds"), "2", "counted"});
+  EXPECT_EQ(counted.status, 0) << counted.errors;
+  EXPECT_GT(SpinningShare(Profile()), kWorthSaying);
+  EXPECT_THAT(counted.errors, HasSubstr("such loops are above all at await (rounds.c:"));
   const CommandResult unhinted = Run({}, {Puppet("rounds"), "2", "unhinted"});
   EXPECT_EQ(unhinted.status, 0) << unhinted.errors;
   EXPECT_GT(SpinningShare(Profile()), kWorthSaying);

@@ -342,6 +342,12 @@ class ExperimentTableBuilder::Impl {
       const int64_t unit = Find(unit_ids_, counts.session(), counts.unit_id(i));
       if (unit >= 0) table_.units[static_cast<size_t>(unit)].samples += counts.unit_samples(i);
     }
+    for (int i = 0;
+         i < std::min(counts.spinning_unit_id_size(), counts.spinning_unit_samples_size()); ++i) {
+      const int64_t unit = Find(unit_ids_, counts.session(), counts.spinning_unit_id(i));
+      if (unit < 0) continue;
+      table_.units[static_cast<size_t>(unit)].spinning_samples += counts.spinning_unit_samples(i);
+    }
     table_.samples +=
         counts.out_of_scope_samples() + counts.unmapped_samples() + counts.other_thread_samples();
     table_.other_thread_samples += counts.other_thread_samples();

@@ -35,6 +35,7 @@ struct UnitRow {
   uint64_t samples = 0;           // of the whole run, in and outside experiments
   uint32_t id = 0;                // Unit.id, in the last session that names it
   std::string thread_group = {};  // that it is confined to; empty: it is in all threads
+  uint64_t spinning_samples = 0;  // of its samples, in loops that wait for something on their CPU
 
   // "file:line", a function's, file's, library's or group's name, or the kind of a wait without a
   // line; "@" and the group of threads may follow.

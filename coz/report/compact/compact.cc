@@ -210,6 +210,13 @@ class Compactor::Impl {
           group->outside_samples[unit->second] += one->unit_samples(i);
         }
       }
+      for (int i = 0; i < std::min(one->spinning_unit_id_size(), one->spinning_unit_samples_size());
+           ++i) {
+        const auto unit = records.units.find(one->spinning_unit_id(i));
+        if (unit != records.units.end()) {
+          group->spinning_samples[unit->second] += one->spinning_unit_samples(i);
+        }
+      }
       for (const profile::PointCounts& counts : one->point()) AddOutside(records, counts, group);
     }
   }

@@ -209,6 +209,22 @@ TEST(CompactTest, OwnWaitsAreAddedUpByTheirCall) {
   }
 }
 
+TEST(CompactTest, SamplesOfLoopsThatSpinAreAddedUp) {
+  std::vector<profile::Profile> sessions = Sessions(1, 40, 20);
+  for (profile::Profile& session : sessions) {
+    profile::SampleCounts* counts = session.add_sample_counts();
+    counts->set_session(session.session(0).id());
+    counts->add_spinning_unit_id(session.unit(0).id());
+    counts->add_spinning_unit_samples(7);
+  }
+  const ExperimentTable expected = BuildExperimentTable(Together(sessions));
+  EXPECT_EQ(expected.units[0].spinning_samples, 280u);
+  const profile::Profile again = Compacted({Compacted(sessions, 700)}, 700);
+  for (const UnitRow& unit : BuildExperimentTable(again).units) {
+    EXPECT_EQ(unit.spinning_samples, unit.Name() == expected.units[0].Name() ? 280u : 0u);
+  }
+}
+
 TEST(CompactTest, OrdinaryAndCompactProfilesTogetherAreReported) {
   const std::vector<profile::Profile> a = Sessions(1, 60, 200);
   const std::vector<profile::Profile> b = Sessions(61, 40, 200);

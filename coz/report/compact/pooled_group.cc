@@ -78,6 +78,7 @@ void Combine(const Group& one, Group* sum) {
   for (const auto& [key, added] : one.bare) Combine(added, &sum->bare[key]);
   AddTotals(one.outside, &sum->outside);
   for (const auto& [unit, samples] : one.outside_samples) sum->outside_samples[unit] += samples;
+  for (const auto& [unit, samples] : one.spinning_samples) sum->spinning_samples[unit] += samples;
   for (const auto& [point, counts] : one.outside_points) {
     AddCounts(counts, 0, &sum->outside_points[point]);
   }
@@ -142,6 +143,10 @@ void GroupWriter::Write(uint64_t session, const Group& group, profile::Profile* 
     outside->add_unit_id(unit_ids_[unit]);
     outside->add_unit_samples(samples);
   }
+  for (const auto& [unit, samples] : group.spinning_samples) {
+    outside->add_spinning_unit_id(unit_ids_[unit]);
+    outside->add_spinning_unit_samples(samples);
+  }
   WritePoints(group.outside_points, outside);
   profile::SessionEnd* end = record->add_session_end();
   *end = group.end;
@@ -163,6 +168,7 @@ void GroupWriter::WriteNames(uint64_t session, const Group& group, profile::Prof
     for (const auto& [point, counts] : one.points) points.insert(point);
   }
   for (const auto& [unit, samples] : group.outside_samples) units.insert(unit);
+  for (const auto& [unit, samples] : group.spinning_samples) units.insert(unit);
   for (const auto& [point, counts] : group.outside_points) points.insert(point);
   for (const auto& [key, one] : group.bare) {
     for (const auto& [point, counts] : one.points) points.insert(point);

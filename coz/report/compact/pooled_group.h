@@ -60,6 +60,7 @@ struct Group {
   // Outside experiments, or of use for totals alone.
   profile::SampleCounts outside;
   UnitCounts outside_samples;
+  UnitCounts spinning_samples;  // in experiments, too
   std::map<uint32_t, profile::PointCounts> outside_points;
 };
 

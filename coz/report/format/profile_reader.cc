@@ -96,7 +96,8 @@ bool HasSession(const profile::Profile& p) {
     return r.session() != 0 && r.unit_id_size() == r.unit_samples_size();
   }
   for (const auto& r : p.sample_counts()) {
-    return r.session() != 0 && r.unit_id_size() == r.unit_samples_size();
+    return r.session() != 0 && r.unit_id_size() == r.unit_samples_size() &&
+           r.spinning_unit_id_size() == r.spinning_unit_samples_size();
   }
   for (const auto& r : p.session_end()) return r.session() != 0;
   for (const auto& r : p.binary()) return r.session() != 0;

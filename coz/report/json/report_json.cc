@@ -195,6 +195,7 @@ Json UnitsJson(const ExperimentTable& table) {
                      {"sample_share", Number(Ratio(unit.samples, table.samples))}});
     if (!unit.wait.empty()) units.back()["wait"] = unit.wait;
     if (!unit.thread_group.empty()) units.back()["thread_group"] = unit.thread_group;
+    if (unit.spinning_samples != 0) units.back()["spinning_samples"] = unit.spinning_samples;
   }
   return units;
 }

@@ -208,6 +208,16 @@ void ProfileRecorder::AddUnitSamples(
   }
 }
 
+void ProfileRecorder::AddSpinningUnits(profile::SampleCounts* counts, profile::Profile* chunk) {
+  for (const auto& [unit, samples] : target_->SpinningUnits()) {
+    uint64_t& before = spinning_before_[unit];
+    if (samples <= before) continue;
+    counts->add_spinning_unit_id(UnitOf(unit, chunk));
+    counts->add_spinning_unit_samples(samples - before);
+    before = samples;
+  }
+}
+
 void ProfileRecorder::TakeLatencies(uint32_t point, profile::PointCounts* counts) {
   const std::vector<uint64_t>& now = target_->Latencies(point);
   std::vector<uint64_t>& before = latencies_[point];
@@ -310,6 +320,7 @@ void ProfileRecorder::WriteBetweenExperiments() {
   counts->set_session(session_);
   counts->set_elapsed_ns(now.now_ns - between_start_ns_);
   AddUnitSamples(target_->TakeUnitSamples(), counts, &chunk);
+  AddSpinningUnits(counts, &chunk);
   counts->set_out_of_scope_samples(now.out_of_scope_samples - between_start_.out_of_scope_samples);
   counts->set_other_thread_samples(now.other_thread_samples - between_start_.other_thread_samples);
   counts->set_unmapped_samples(now.unmapped_samples - between_start_.unmapped_samples);

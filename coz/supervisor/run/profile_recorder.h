@@ -92,6 +92,7 @@ class ProfileRecorder {
   void AddPoints(const experiment::ExperimentRecord& record, Written* written,
                  profile::Profile* chunk);
   // Latencies of requests since the last call; `counts` null: they belong to no experiment.
+  void AddSpinningUnits(profile::SampleCounts* counts, profile::Profile* chunk);
   void TakeLatencies(uint32_t point, profile::PointCounts* counts);
   // Objects that have been read since the last call.
   void AddBinaries(profile::Profile* chunk);
@@ -115,6 +116,7 @@ class ProfileRecorder {
   std::set<uint32_t> written_points_;
   experiment::TargetSnapshot between_start_;
   std::map<uint32_t, std::vector<uint64_t>> latencies_;  // taken so far, by point
+  std::map<experiment::UnitId, uint64_t> spinning_before_;
 };
 
 }  // namespace coz::supervisor

@@ -70,6 +70,16 @@ void LiveTarget::Select(experiment::UnitId unit, uint64_t delay_per_sample_ns,
       std::memory_order_release);
 }
 
+std::map<experiment::UnitId, uint64_t> LiveTarget::SpinningUnits() const {
+  std::map<experiment::UnitId, uint64_t> sampled;
+  shared::ForEachSpinningUnit(control_.spinning_units,
+                              [&](experiment::UnitId unit, uint64_t samples) {
+                                // The target may write any number.
+                                if (unit_samples().contains(unit)) sampled[unit] = samples;
+                              });
+  return sampled;
+}
+
 void LiveTarget::Extend(uint64_t deadline_ns) {
   control_.selection_deadline_ns.store(deadline_ns, std::memory_order_relaxed);
 }

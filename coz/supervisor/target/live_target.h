@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -98,6 +99,8 @@ class LiveTarget : public experiment::ExperimentTarget {
   const absl::flat_hash_map<experiment::UnitId, uint64_t>& own_waits() const {
     return samples_.own_waits();
   }
+  // Samples in loops that wait for something on their CPU, by unit, since the start.
+  std::map<experiment::UnitId, uint64_t> SpinningUnits() const;
   // What most of the unit's waits wait for, where waits are units.
   std::optional<delay::WaitKind> WaitKindOf(experiment::UnitId unit) const {
     return samples_.WaitKindOf(unit);

@@ -56,6 +56,14 @@ TEST_F(LiveTargetTest, CountsSamplesPerUnit) {
   EXPECT_THAT(target_.unit_samples(), UnorderedElementsAre(Pair(3, 5), Pair(9, 1)));
 }
 
+TEST_F(LiveTargetTest, TellsWhereThreadsSpinOfUnitsThatItKnows) {
+  PushSample(3);
+  target_.Poll();
+  shared::AddSpinning(control_->spinning_units, 3, 2);
+  shared::AddSpinning(control_->spinning_units, 9, 5);
+  EXPECT_THAT(target_.SpinningUnits(), UnorderedElementsAre(Pair(3, 2)));
+}
+
 TEST_F(LiveTargetTest, GivenUnitIsSetCountedApartAndNeverDrawn) {
   target_.SpeedUpAlways(7, 500);
   EXPECT_EQ(shared::Selection::Unpack(control_->given).unit, 7u);

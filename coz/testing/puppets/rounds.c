@@ -1,11 +1,12 @@
 /*
  * Two threads work beside each other and meet after each round, by spinning.
  *
- *   rounds SECONDS [told | unhinted | tries]
+ *   rounds SECONDS [told | unhinted | counted | tries]
  *
  * The main thread visits "rounds" after each, and has less to do. With `told` the loops that spin
- * say that they wait. With `unhinted` they do not even give the CPU the hint `pause`. With `tries`
- * they try to take a lock that the other holds until it has finished.
+ * say that they wait. With `unhinted` they do not even give the CPU the hint `pause`. With `counted`
+ * they count their rounds in memory instead. With `tries` they try to take a lock that the other
+ * holds until it has finished.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,6 +21,7 @@ static atomic_int started;
 static atomic_int finished;
 static int told;
 static int unhinted;
+static int counted;
 static int tries;
 /* In each round the helper holds one while it works, and the main thread waits for it by trying. */
 static pthread_mutex_t working = PTHREAD_MUTEX_INITIALIZER;
@@ -40,6 +42,10 @@ static void await(atomic_int* count, int wanted) {
   }
   if (unhinted) {
     while (atomic_load(count) < wanted) {
+    }
+  }
+  if (counted) {
+    for (volatile uint64_t i = 0; atomic_load(count) < wanted && i < UINT64_MAX; ++i) {
     }
   }
   if (told) {
@@ -75,6 +81,7 @@ int main(int argc, char** argv) {
   const time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 1) + 1;
   told = argc > 2 && strcmp(argv[2], "told") == 0;
   unhinted = argc > 2 && strcmp(argv[2], "unhinted") == 0;
+  counted = argc > 2 && strcmp(argv[2], "counted") == 0;
   tries = argc > 2 && strcmp(argv[2], "tries") == 0;
   pthread_t helper;
   if (pthread_create(&helper, NULL, help, NULL) != 0) return 1;
