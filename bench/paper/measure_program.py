@@ -25,7 +25,10 @@ class Measurement:
         row.real = self._real()
         if not program.unlike:
             self._predict(row)
-        row.place, row.first, row.slope = self._ranked()
+        ranked = self._profile("ranked", BEFORE, self.seconds, ["--unit=line"])
+        row.place, row.first, row.slope = rank(ranked, program.point, program.named)
+        if program.spins:
+            row.freed = freed(ranked, program.named)
         if program.peer:
             text, failed = original.profile(program, program.peer, self.seconds, ORIGINAL)
             found = original.lines(text)
@@ -88,19 +91,27 @@ class Measurement:
                                                                    "--fixed-speedup", ",".join(map(str, speedups))])
         return under_coz.prediction(report, self.program.unit, self.program.point, share)
 
-    def _ranked(self):
-        """(place of the first line that the paper names, the first line, slope of the former) by the size of the slope."""
-        report = self._profile("ranked", BEFORE, self.seconds, ["--unit=line"])
-        return rank(report, self.program.point, self.program.named)
-
 
 def rank(report, point, named):
+    """(place of the first line that the paper names, the first line, slope of the former) by the size of the slope."""
     lines = next((p["lines"] for p in report["points"] if p["name"] == point), [])
     known = sorted((line for line in lines if line["verdict"] not in ("cannot_tell", "no_effect")),
                    key=lambda line: -abs(line["slope"]["value"]))
     units = [report["units"][line["unit"]] for line in known]
-    names = ["%s %s" % (os.path.basename(unit["name"]), unit["function"]) for unit in units]
+    names = [_name(unit) for unit in units]
     for place, (line, name) in enumerate(zip(known, names), 1):
         if re.search(named, name):
             return place, names[0], intervals.Interval(**line["slope"])
     return None, names[0] if names else "", None
+
+
+def freed(report, named):
+    """How much faster the program may get, by the report, where the named lines give up the CPU on which they wait; or None."""
+    spinning = [_name(unit) for unit in report["units"] if unit.get("spinning_samples")]
+    if not any(re.search(named, name) for name in spinning):
+        return None
+    return report["totals"]["freed_by_giving_up_cpus"] or None
+
+
+def _name(unit):
+    return "%s %s" % (os.path.basename(unit["name"]), unit["function"])

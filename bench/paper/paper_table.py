@@ -14,6 +14,7 @@ class Row:
     real: object = None         # Interval, program speedup
     share: object = None        # by which the change makes the unit faster
     predicted: object = None    # Interval, program speedup
+    freed: object = None        # of a loop that waits on its CPU: by how much the program gets faster at most without
     place: object = None        # of the paper's line in coz's ranking, from 1
     first: str = ""             # line in that ranking
     slope: object = None        # Interval, of the paper's line
@@ -31,11 +32,22 @@ def _original(row):
     return "%s (of %d lines%s)" % (said, row.original_lines, failed)
 
 
+def _place(row):
+    if row.place is not None:
+        return str(row.place)
+    return "-" if row.freed is None else "in a note"
+
+
+def _predicted(row):
+    if row.predicted is not None:
+        return table.percent(row.predicted)
+    return "" if row.freed is None else "at most %.0f %%" % (100 * row.freed)
+
+
 def cells(row):
     agree = "" if row.predicted is None or row.real is None else "yes" if intervals.agree(row.predicted, row.real) else "no"
     return ("%s: %s" % (row.program.name, row.program.change), row.program.paper_line, row.program.paper_gain,
-            "-" if row.place is None else str(row.place), row.first, "" if row.share is None else "%.0f %%" % (100 * row.share),
-            "" if row.predicted is None else table.percent(row.predicted), "" if row.real is None else table.percent(row.real), agree,
+            _place(row), row.first, "" if row.share is None else "%.0f %%" % (100 * row.share), _predicted(row), "" if row.real is None else table.percent(row.real), agree,
             _original(row))
 
 

@@ -98,6 +98,14 @@ class RankTest(unittest.TestCase):
         for pattern in (r"a\.c:2 ", r"a\.c:4 "):
             self.assertEqual(measure_program.rank(self.report, "p", pattern), (None, "a.c:3 f3", None))
 
+    def test_lines_that_spin_free_their_cpus(self):
+        report = {"units": [{"name": "/x/a.c:1", "function": "wait", "spinning_samples": 5}, {"name": "/x/b.c:1", "function": "work"}],
+                  "totals": {"freed_by_giving_up_cpus": 0.1}}
+        self.assertEqual(measure_program.freed(report, r"a\.c:"), 0.1)
+        self.assertIsNone(measure_program.freed(report, r"b\.c:"))
+        report["totals"]["freed_by_giving_up_cpus"] = 0
+        self.assertIsNone(measure_program.freed(report, r"a\.c:"))
+
     def test_a_profile_without_the_point_ranks_nothing(self):
         self.assertEqual(measure_program.rank(self.report, "q", "a"), (None, "", None))
 
@@ -123,6 +131,10 @@ class TableTest(unittest.TestCase):
         row = paper_table.Row(programs.Dedup("/x", None), failure="it ran for too long")
         self.assertIn("dedup: it ran for too long", paper_table.text([row]))
         self.assertIn("* dedup: it ran for too long", paper_table.markdown([row]))
+
+    def test_a_line_that_spins_has_its_place_in_a_note(self):
+        row = paper_table.Row(programs.Fluidanimate(pathlib.Path("/nowhere"), None), freed=0.087)
+        self.assertIn("| in a note |  |  | at most 9 % |", paper_table.markdown([row]))
 
     def test_says_why_nothing_is_predicted(self):
         row = paper_table.Row(programs.Ferret(pathlib.Path("/nowhere"), None))

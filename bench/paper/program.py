@@ -31,6 +31,7 @@ class Program:
     named = ""           # a regular expression for "file:line function": the lines that the paper names
     change = ""          # in a few words
     unlike = ""          # why the change is not what a faster unit would be, so that no prediction is compared with it
+    spins = False        # whether the paper's line waits on its CPU, and the change makes it give the CPU up
     share = None         # by which the change makes the unit faster, where it is not measured
     cost_s = 1           # how long profiles take that do measure it
     run_s = 5            # about how long a run takes

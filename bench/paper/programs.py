@@ -17,6 +17,7 @@ _PTHREAD_BARRIER = ("#include <pthread.h>\n"
                     "static int __attribute__((noinline)) parsec_barrier_wait(pthread_barrier_t* barrier) "
                     "{ return pthread_barrier_wait(barrier); }\n"
                     "#define pthread_barrier_wait(barrier) parsec_barrier_wait(barrier)")
+_SETTLE_LIMIT_S = 300
 _MANY = 8  # threads, where the paper has 64 for as many CPUs
 
 
@@ -135,14 +136,20 @@ class Fluidanimate(Program):
     named = r"parsec_barrier\.cpp:"
     change = "pthread's barrier"
     unlike = "the barrier waits by spinning: what it spins for does not come sooner when it spins faster"
+    spins = True
     paper_line = "parsec_barrier.cpp:163, spinning at a barrier"
     paper_gain = "37.5 % (± 0.6)"
 
     def make_inputs(self):
+        """Steps get longer while the fluid falls. So runs begin with what the program writes when it lies."""
         inputs.fluid(self.folder / "particles", 204, 20000)
+        settled = self.folder / "settled"
+        if not settled.exists():
+            processes.run([self.folder / BEFORE / "program", str(_MANY), "700", self.folder / "particles", settled], _SETTLE_LIMIT_S,
+                          self.folder / "settle.log", cwd=self.folder)
 
     def arguments(self, _variant):
-        return _MANY, 250, self.folder / "particles"
+        return _MANY, 250, self.folder / "settled"
 
 
 class Streamcluster(Program):
@@ -159,6 +166,7 @@ class Streamcluster(Program):
     named = r"parsec_barrier\.cpp:"
     change = "pthread's barrier"
     unlike = "the barrier waits by spinning: what it spins for does not come sooner when it spins faster"
+    spins = True
     paper_line = "parsec_barrier.cpp:163, spinning at a barrier"
     paper_gain = "68.4 % (± 1.1)"
 

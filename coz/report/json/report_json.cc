@@ -14,6 +14,7 @@
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/analysis/latency_summary.h"
 #include "coz/report/analysis/session_facts.h"
+#include "coz/report/analysis/spinning.h"
 #include "coz/report/analysis/systematic_error.h"
 #include "coz/report/analysis/thread_table.h"
 #include "coz/report/analysis/wait_times.h"
@@ -171,6 +172,7 @@ Json TotalsJson(const ExperimentTable& table, const Analysis& analysis) {
     const std::string name = profile::Taint::Reason_Name(static_cast<profile::Taint::Reason>(i));
     taints[absl::AsciiStrToLower(name)] = analysis.taints_by_reason[i];
   }
+  const Spinning spinning = FindSpinning(table);
   return {{"run_time_ns", table.run_time_ns},
           {"experiments", analysis.experiments},
           {"baselines", analysis.baselines},
@@ -180,7 +182,9 @@ Json TotalsJson(const ExperimentTable& table, const Analysis& analysis) {
           {"out_of_scope_samples", table.out_of_scope_samples},
           {"other_thread_samples", table.other_thread_samples},
           {"unmapped_samples", table.unmapped_samples},
-          {"lost_samples", table.lost_samples}};
+          {"lost_samples", table.lost_samples},
+          {"spinning_share", Number(spinning.share)},
+          {"freed_by_giving_up_cpus", Number(spinning.freed)}};
 }
 
 Json UnitsJson(const ExperimentTable& table) {

@@ -107,6 +107,8 @@ TEST(ReportJsonTest, SessionAndTotalsAreThere) {
   EXPECT_EQ(session["sampling_period_ns"], 1'000'000);
   EXPECT_EQ(session["end"]["reason"], "target_exited");
   EXPECT_EQ(json["totals"]["experiments"], 15);
+  EXPECT_EQ(json["totals"]["spinning_share"], 0);
+  EXPECT_EQ(json["totals"]["freed_by_giving_up_cpus"], 0);
   EXPECT_EQ(json["totals"]["experiments_not_used"], 1);
   EXPECT_EQ(json["totals"]["experiments_not_used_by_reason"]["lost_samples"], 1);
 }

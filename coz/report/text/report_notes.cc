@@ -17,6 +17,7 @@
 #include "coz/report/analysis/coarse_samples.h"
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/analysis/session_facts.h"
+#include "coz/report/analysis/spinning.h"
 #include "coz/report/analysis/systematic_error.h"
 #include "coz/report/analysis/wait_times.h"
 #include "coz/report/format/profile.pb.h"
@@ -210,59 +211,33 @@ void AddWaitTimes(const std::optional<WaitTimes>& times, std::vector<std::string
       percent(times->cpu_ns), percent(times->outside_ns), percent(times->OthersNs())));
 }
 
-// "" where no unit is known.
-std::string WhereItSpins(const ExperimentTable& table) {
-  constexpr size_t kMostSaid = 3;
-  constexpr uint64_t kWorthSaying = 10;  // one part in so many
-  std::vector<const UnitRow*> units;
-  uint64_t all = 0;
-  for (const UnitRow& unit : table.units) {
-    if (unit.spinning_samples != 0) units.push_back(&unit);
-    all += unit.spinning_samples;
-  }
-  std::sort(units.begin(), units.end(), [](const UnitRow* a, const UnitRow* b) {
-    return a->spinning_samples > b->spinning_samples;
-  });
-  const UnitNames names(table);
-  std::vector<std::string> places;
-  for (const UnitRow* unit : units) {
-    if (places.size() == kMostSaid || unit->spinning_samples < all / kWorthSaying) break;
-    const std::string detail = names.DetailOf(*unit);
-    places.push_back(absl::StrCat(names.PlaceOf(*unit), detail.empty() ? "" : " (", detail,
-                                  detail.empty() ? "" : ")"));
-  }
-  return absl::StrJoin(places, ", ");
-}
-
-// By the baselines: where threads are paused, those that wait for them spin for longer.
 void AddSpinning(const ExperimentTable& table, std::vector<std::string>* notes) {
   constexpr double kWorthSaying = 0.05;
-  double spinning = 0;
-  double samples = 0;
-  int crowded = 0;
-  int baselines = 0;
-  for (const ExperimentRow& row : table.experiments) {
-    if (!row.IsBaseline()) continue;
-    baselines += static_cast<int>(row.pooled);
-    if (row.IsCrowded()) crowded += static_cast<int>(row.pooled);
-    spinning += static_cast<double>(row.spinning_samples);
-    samples += static_cast<double>(row.total_samples);
-  }
-  if (spinning <= kWorthSaying * samples) return;
+  constexpr size_t kMostSaid = 3;
+  const Spinning spinning = FindSpinning(table);
+  if (spinning.share <= kWorthSaying) return;
   notes->push_back(absl::StrFormat(
       "%.0f %% of the samples fell into loops that wait for something on their CPU; how long they "
       "wait is guessed from samples, so lines that end such waits are less certain than they look; "
       "COZ_PRE_BLOCK and COZ_POST_BLOCK around the loop tell coz exactly",
-      100 * spinning / samples));
-  const std::string places = WhereItSpins(table);
-  if (!places.empty()) notes->push_back(absl::StrCat("such loops are above all at ", places));
-  if (2 * crowded <= baselines) return;
+      100 * spinning.share));
+  const UnitNames names(table);
+  std::vector<std::string> places;
+  for (const size_t unit : spinning.units) {
+    if (places.size() == kMostSaid) break;
+    const std::string detail = names.Detail(unit);
+    places.push_back(detail.empty() ? names.Place(unit)
+                                    : absl::StrCat(names.Place(unit), " (", detail, ")"));
+  }
+  if (!places.empty()) {
+    notes->push_back(absl::StrCat("such loops are above all at ", absl::StrJoin(places, ", ")));
+  }
+  if (spinning.freed == 0) return;
   notes->push_back(absl::StrFormat(
       "such loops hold CPUs that other threads of the program are queued for, and no speedup of "
       "the loop frees these; a wait that gives up its CPU, as pthread_cond_wait does, may bring up "
-      "to "
-      "%.0f %% more, whatever the table says of the loop's own lines",
-      100 * spinning / std::max(samples - spinning, 1.0)));
+      "to %.0f %% more, whatever the table says of the loop's own lines",
+      100 * spinning.freed));
 }
 
 void AddUnsampled(const BaselineUse& use, std::vector<std::string>* notes) {
