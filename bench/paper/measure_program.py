@@ -106,7 +106,7 @@ def rank(report, point, named):
 
 
 def freed(report, named):
-    """How much faster the program may get, by the report, where the named lines give up the CPU on which they wait; or None."""
+    """About the gain, by the report, where the named lines give up the CPU on which they wait; or None."""
     spinning = [_name(unit) for unit in report["units"] if unit.get("spinning_samples")]
     if not any(re.search(named, name) for name in spinning):
         return None

@@ -14,7 +14,7 @@ class Row:
     real: object = None         # Interval, program speedup
     share: object = None        # by which the change makes the unit faster
     predicted: object = None    # Interval, program speedup
-    freed: object = None        # of a loop that waits on its CPU: by how much the program gets faster at most without
+    freed: object = None        # of a loop that waits on its CPU: about the gain where it gives up its CPU
     place: object = None        # of the paper's line in coz's ranking, from 1
     first: str = ""             # line in that ranking
     slope: object = None        # Interval, of the paper's line
@@ -41,7 +41,7 @@ def _place(row):
 def _predicted(row):
     if row.predicted is not None:
         return table.percent(row.predicted)
-    return "" if row.freed is None else "at most %.0f %%" % (100 * row.freed)
+    return "" if row.freed is None else "some %.0f %%" % (100 * row.freed)
 
 
 def cells(row):

@@ -134,7 +134,7 @@ class TableTest(unittest.TestCase):
 
     def test_a_line_that_spins_has_its_place_in_a_note(self):
         row = paper_table.Row(programs.Fluidanimate(pathlib.Path("/nowhere"), None), freed=0.087)
-        self.assertIn("| in a note |  |  | at most 9 % |", paper_table.markdown([row]))
+        self.assertIn("| in a note |  |  | some 9 % |", paper_table.markdown([row]))
 
     def test_says_why_nothing_is_predicted(self):
         row = paper_table.Row(programs.Ferret(pathlib.Path("/nowhere"), None))

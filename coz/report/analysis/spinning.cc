@@ -37,7 +37,7 @@ Spinning FindSpinning(const ExperimentTable& table) {
   }
   Spinning found;
   if (samples > 0) found.share = spinning / samples;
-  if (2 * crowded > baselines) found.freed = spinning / std::max(samples - spinning, 1.0);
+  if (2 * crowded > baselines) found.freed = found.share;
   found.units = UnitsThatSpin(table.units);
   return found;
 }

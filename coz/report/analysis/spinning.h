@@ -19,8 +19,8 @@ namespace coz::report {
 
 struct Spinning {
   double share = 0;  // of the samples
-  // By how much more the program may do if these loops gave up their CPUs, for which other threads
-  // of it are queued; 0: most baselines have no queue.
+  // About the gain if these loops gave up their CPUs, for which other threads of the program are
+  // queued; 0: most baselines have no queue.
   double freed = 0;
   // Numbers of the table: where these loops are, those with most of the samples first. Units with
   // less than a tenth of them are left out.

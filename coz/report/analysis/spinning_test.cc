@@ -42,7 +42,7 @@ TEST(SpinningTest, FreesCpusWhereOthersAreQueuedForThem) {
   table.experiments.push_back(Row(0, 10, 8));
   table.experiments.push_back(Row(0, 30, 8));
   table.experiments.push_back(Row(0, 20, 1.5));
-  EXPECT_THAT(FindSpinning(table).freed, DoubleNear(0.25, 1e-9));
+  EXPECT_THAT(FindSpinning(table).freed, DoubleNear(0.2, 1e-9));
   EXPECT_EQ(FindSpinning(ExperimentTable()).freed, 0);
 }
 

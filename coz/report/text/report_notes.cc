@@ -235,8 +235,8 @@ void AddSpinning(const ExperimentTable& table, std::vector<std::string>* notes) 
   if (spinning.freed == 0) return;
   notes->push_back(absl::StrFormat(
       "such loops hold CPUs that other threads of the program are queued for, and no speedup of "
-      "the loop frees these; a wait that gives up its CPU, as pthread_cond_wait does, may bring up "
-      "to %.0f %% more, whatever the table says of the loop's own lines",
+      "the loop frees these; a wait that gives up its CPU, as pthread_cond_wait does, may bring "
+      "some %.0f %%, whatever the table says of the loop's own lines",
       100 * spinning.freed));
 }
 

@@ -135,7 +135,7 @@ Operands TakeOperands(Bytes& bytes, const Prefixes& prefixes) {
   if (has_base) operands.address |= Bit(base);
   const int offset_bytes = mod == 1 ? 1 : (mod == 2 || !has_base) ? 4 : 0;
   const int32_t offset = offset_bytes == 0 ? 0 : bytes.TakeOffset(offset_bytes);
-  // The frame pointer is one more register to many compilers; variables are below it where it is not.
+  // Many compilers use the frame pointer for anything; variables are below it where they do not.
   const bool by_frame_pointer = has_base && base == kFramePointer && offset < 0;
   if (!has_index && (by_frame_pointer || (has_base && base == kStackPointer))) {
     operands.variable = {/*in_frame=*/true, by_frame_pointer, offset};
@@ -404,12 +404,13 @@ class Loop {
     return from;
   }
 
-  // Whether it tests a value that it loads by anything but a count of rounds: one that goes on until
-  // the count reaches what it loads does not wait.
+  // Whether it tests a value that it loads by anything but a count of rounds. A loop that goes on
+  // until the count reaches what it loads does not wait.
   bool TestsWhatItLoads(Registers counts) const {
     bool found = false;
     Registers loaded = 0;
-    for (int round = 0; round < 2; ++round) {  // the first may test what the one before has loaded
+    // A round may test what the one before has loaded.
+    for (int round = 0; round < 2; ++round) {
       Follow(counts, [&](const Instruction& one, Registers of_counts) {
         const bool has_loaded = one.loads || (one.reads & loaded) != 0;
         found |= one.tests && has_loaded && (one.reads & of_counts) == 0;

@@ -4,9 +4,9 @@
  *   rounds SECONDS [told | unhinted | counted | tries]
  *
  * The main thread visits "rounds" after each, and has less to do. With `told` the loops that spin
- * say that they wait. With `unhinted` they do not even give the CPU the hint `pause`. With `counted`
- * they count their rounds in memory instead. With `tries` they try to take a lock that the other
- * holds until it has finished.
+ * say that they wait. With `unhinted` they do not even give the CPU the hint `pause`. With
+ * `counted` they count their rounds in memory instead. With `tries` they try to take a lock that
+ * the other holds until it has finished.
  */
 #include <pthread.h>
 #include <stdatomic.h>
