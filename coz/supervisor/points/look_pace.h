@@ -1,8 +1,8 @@
 // When to look again for places in code that was loaded since the last look.
 //
 // To read where many processes have their code mapped takes milliseconds of a CPU that the program
-// may want. So a look that takes long is followed by a longer time: looks take at most a hundredth
-// of a CPU.
+// may want. So a look that takes long is followed by a longer time: looks take at most a two
+// hundredth part of a CPU.
 //
 // Shape    one per kind of look; a look is due at first
 // Units    ns of CLOCK_MONOTONIC
@@ -22,7 +22,7 @@ class LookPace {
  public:
   static constexpr uint64_t kShortestNs = 50 * kNsPerMs;
   static constexpr uint64_t kLongestNs = 2 * kNsPerSecond;
-  static constexpr uint64_t kTimesCost = 100;
+  static constexpr uint64_t kTimesCost = 200;
 
   bool IsDue(uint64_t now_ns) const { return now_ns >= next_ns_; }
   // A look has begun at `now_ns` and took `cost_ns`.

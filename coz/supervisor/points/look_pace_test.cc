@@ -16,11 +16,11 @@ TEST(LookPaceTest, CheapLooksFollowEachOtherAtTheShortestTime) {
   EXPECT_TRUE(pace.IsDue(kNsPerSecond + LookPace::kShortestNs));
 }
 
-TEST(LookPaceTest, DearLooksTakeAHundredthOfTheTime) {
+TEST(LookPaceTest, DearLooksTakeATwoHundredthOfTheTime) {
   LookPace pace;
-  pace.Looked(kNsPerSecond, 3 * kNsPerMs);
-  EXPECT_FALSE(pace.IsDue(kNsPerSecond + 300 * kNsPerMs - 1));
-  EXPECT_TRUE(pace.IsDue(kNsPerSecond + 300 * kNsPerMs));
+  pace.Looked(kNsPerSecond, 2 * kNsPerMs);
+  EXPECT_FALSE(pace.IsDue(kNsPerSecond + 400 * kNsPerMs - 1));
+  EXPECT_TRUE(pace.IsDue(kNsPerSecond + 400 * kNsPerMs));
 }
 
 TEST(LookPaceTest, NoTimeIsLongerThanTheLongest) {

@@ -295,9 +295,23 @@ std::map<uint32_t, OutsidePoints::Image> OutsidePoints::ReadImages(shared::Contr
   return images;
 }
 
+bool OutsidePoints::SeesOtherProcesses(shared::ControlBlock& control) {
+  processes_before_.swap(processes_);
+  processes_.clear();
+  shared::ForEachProcess(control, [this](shared::ProcessSlot& slot, uint32_t index) {
+    const shared::ProcessState state = slot.state.load(std::memory_order_acquire);
+    if (state == shared::ProcessState::kFree) return;
+    processes_.push_back({index, static_cast<uint32_t>(state),
+                          slot.image.load(std::memory_order_relaxed),
+                          static_cast<uint32_t>(slot.pid)});
+  });
+  return processes_ != processes_before_;
+}
+
 void OutsidePoints::Poll(shared::ControlBlock& control, uint64_t now_ns) {
   if (!has_places_) return;
   const bool look = look_pace_.IsDue(now_ns) || is_changing();
+  if (!SeesOtherProcesses(control) && !look) return;
   uint64_t cost_ns = 0;
   std::map<uint32_t, Image> images = ReadImages(control);
   if (look) {

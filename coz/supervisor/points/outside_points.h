@@ -14,6 +14,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <future>
@@ -233,6 +234,8 @@ class OutsidePoints {
   std::vector<uint64_t> WhereProbesResume(const ImageProcess& process) const;
   absl::Status SetProbes(Counted* counted);
   void ForgetEnded();
+  // Whether other processes run, or other programs in them, than at the call before.
+  bool SeesOtherProcesses(shared::ControlBlock& control);
   void JudgeCost(Counted* counted, uint64_t now_ns);
   void Warn(const absl::Status& status);
   void AddMissingMark(const Counted& counted, const std::vector<std::string>& marks,
@@ -258,7 +261,9 @@ class OutsidePoints {
   std::set<std::string> seen_files_;
   SeenImages seen_images_;
   TreeMembers members_;
-  std::set<uint32_t> live_images_;  // of processes that run now
+  std::set<uint32_t> live_images_;                  // of processes that run now
+  std::vector<std::array<uint32_t, 4>> processes_;  // slot, state, image and pid of each
+  std::vector<std::array<uint32_t, 4>> processes_before_;
   LookPace look_pace_;
   const UnitIndex* units_ = nullptr;
   std::unique_ptr<Changing> changing_;

@@ -16,7 +16,7 @@
 namespace coz::supervisor {
 namespace {
 
-constexpr uint64_t kRestPerLook = 50;
+constexpr uint64_t kRestPerLook = 150;
 // So many units are finished at a time. Experiments that are spread over more finish none of them.
 constexpr size_t kFinishedAtATime = 3;
 

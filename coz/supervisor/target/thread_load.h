@@ -11,8 +11,12 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <utility>
 
+#include "coz/base/unique_fd.h"
 #include "coz/shared/control_block.h"
 #include "coz/sync/delay/crowd_watch.h"
 
@@ -20,6 +24,17 @@ namespace coz::supervisor {
 
 // The state letter of a thread in /proc/PID/task/TID/stat, or 0 where it is gone.
 char ThreadStateLetter(pid_t pid, pid_t tid);
+
+// The same of threads that are looked at again and again: their files stay open.
+class ThreadStates {
+ public:
+  ThreadStates();
+  char Letter(pid_t pid, pid_t tid);
+
+ private:
+  size_t most_open_;
+  std::map<std::pair<pid_t, pid_t>, UniqueFd> files_;  // by process and thread
+};
 
 // Whether the kernel runs the thread before all ordinary ones (SCHED_FIFO, SCHED_RR,
 // SCHED_DEADLINE).
@@ -48,6 +63,9 @@ class ThreadLoad {
   int runnable_ = 0;
   int realtime_ = 0;
   int cpus_ = 1;
+  int cpus_of_machine_ = 1;
+  UniqueFd load_average_;
+  ThreadStates states_;
   delay::CrowdWatch crowd_;
   bool is_crowd_ = false;
 };

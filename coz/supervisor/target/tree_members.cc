@@ -53,20 +53,28 @@ std::string FileAt(const void* address) {
   return file;
 }
 
+// Empty: in memory that is not shared.
+bool HasMappedFile(const std::string& file, pid_t pid) {
+  if (pid <= 0) return false;
+  if (file.empty()) return pid == getpid();
+  return AnyMapping(pid, [&file](const Mapped& mapped) { return mapped.file == file; });
+}
+
 }  // namespace
 
 bool HasMapped(const shared::ControlBlock& control, pid_t pid) {
-  if (pid <= 0) return false;
-  const std::string file = FileAt(&control);
-  if (file.empty()) return pid == getpid();
-  return AnyMapping(pid, [&file](const Mapped& mapped) { return mapped.file == file; });
+  return HasMappedFile(FileAt(&control), pid);
 }
 
 bool TreeMembers::Has(const shared::ControlBlock& control, uint32_t slot, pid_t pid,
                       uint64_t now_ns) {
   Answer& answer = answers_[slot];
   if (answer.pid == pid && now_ns < answer.until_ns) return answer.is_member;
-  answer = {pid, HasMapped(control, pid), now_ns + kKeptNs};
+  if (block_ != &control) {
+    block_ = &control;
+    file_ = FileAt(block_);
+  }
+  answer = {pid, HasMappedFile(file_, pid), now_ns + kKeptNs};
   return answer.is_member;
 }
 

@@ -36,6 +36,8 @@ class TreeMembers {
     bool is_member = false;
     uint64_t until_ns = 0;
   };
+  const shared::ControlBlock* block_ = nullptr;  // of which `file_` is
+  std::string file_;
   std::map<uint32_t, Answer> answers_;  // by slot
 };
 
