@@ -99,7 +99,8 @@ std::string UnitNames::DetailOf(const UnitRow& row) const {
       return ShownFunction(row);
     case profile::UNIT_KIND_FUNCTION:
     case profile::UNIT_KIND_PATH:
-      return row.file.empty() ? "" : InFolder(absl::StrCat(row.file, ":", row.line));
+      if (row.file.empty()) return "";
+      return InFolder(row.line == 0 ? row.file : absl::StrCat(row.file, ":", row.line));
     case profile::UNIT_KIND_WAIT:
       if (row.file.empty()) return "no line in scope";
       return row.wait.empty() ? ShownFunction(row)
