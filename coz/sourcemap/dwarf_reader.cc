@@ -8,6 +8,8 @@
 
 #include "absl/status/status.h"
 #include "coz/sourcemap/dwarf/debug_file.h"
+#include "coz/sourcemap/go_functions.h"
+#include "coz/sourcemap/go_sources.h"
 #include "coz/sourcemap/line_table_builder.h"
 #include "coz/sourcemap/source_files.h"
 #include "coz/sourcemap/unit_reader.h"
@@ -118,6 +120,20 @@ class Progress {
   int last_step_ = -1;
 };
 
+// Nothing is Go's in other programs.
+GoSources FindGoSources(const std::string& path, Dwarf* dwarf, UnitReader* reader) {
+  GoSources sources;
+  if (FindGoFunctions(path).bytes == 0) return sources;
+  Dwarf_CU* unit = nullptr;
+  Dwarf_Die die;
+  while (dwarf_get_units(dwarf, unit, &unit, nullptr, nullptr, &die, nullptr) == 0) {
+    for (const std::string& file : reader->PathsOf(die)) {
+      if (sources.Note(file)) return sources;
+    }
+  }
+  return sources;
+}
+
 void ReadUnits(Dwarf* dwarf, UnitReader* reader, Progress* progress) {
   const double info_bytes =
       std::max<double>(1, static_cast<double>(DebugSection(dwarf_getelf(dwarf), "info").size()));
@@ -188,6 +204,7 @@ absl::StatusOr<LineTableResult> ReadLineTable(const std::string& path, const Sou
   InlinedCallers callers;
   UnitReader reader(**file, &sources, &statistics,
                     options.detail == TableDetail::kPaths ? &callers : nullptr);
+  sources.SetGoSources(FindGoSources(path, (*file)->dwarf(), &reader));
   ReadUnits((*file)->dwarf(), &reader, &progress);
   MakeDisjoint(&reader.lines());
 

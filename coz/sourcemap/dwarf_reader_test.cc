@@ -44,6 +44,14 @@ Table Read(const std::string& name, const SourceScope& scope = SourceScope(),
   return table;
 }
 
+std::set<std::string> FilesIn(const Table& table) {
+  std::set<std::string> files;
+  for (uint32_t i = 0; i < table.view.line_count(); ++i) {
+    files.insert(std::string(table.view.line(i).file));
+  }
+  return files;
+}
+
 std::vector<FunctionSymbol> SymbolsWith(const DebugFile& file, const std::string& part) {
   std::vector<FunctionSymbol> found;
   for (const FunctionSymbol& symbol : file.FunctionSymbols()) {
@@ -67,6 +75,12 @@ std::string FunctionOfMark(const Table& table, const std::string& source, const 
   const std::string name = source + ":" + std::to_string(MarkedLine(source, mark));
   EXPECT_EQ(table.view.FindLines(name, &index, 1), 1u) << name << " " << mark;
   return table.view.line(index).function;
+}
+
+TEST(DwarfReaderTest, LibraryOfGosIsOutOfScopeWhereverItLies) {
+  EXPECT_EQ(FilesIn(Read("go")), std::set<std::string>{"/home/me/app/main.go"});
+  EXPECT_EQ(FilesIn(Read("go", SourceScope({"proc.go"}))),
+            std::set<std::string>{"/opt/go/src/runtime/proc.go"});
 }
 
 TEST(DwarfReaderTest, SortedCodeBelongsToTheLineThatCallsSort) {

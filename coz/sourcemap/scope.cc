@@ -6,37 +6,22 @@ namespace coz::sourcemap {
 namespace {
 
 // Raise when the rules below change, so that tables cached under the old ones are not used.
-constexpr uint64_t kDefaultScopeVersion = 2;
+constexpr uint64_t kDefaultScopeVersion = 3;
 constexpr uint64_t kPatternVersion = 1;
 
 // Installed by the distribution or by `make install`. Not here: /usr/src, where distributions put
 // the sources of their own programs, and /usr/local/src.
 constexpr std::string_view kSystemPrefixes[] = {
-    "/usr/include/",  "/usr/lib/",   "/usr/lib32/",         "/usr/lib64/",
-    "/usr/libx32/",   "/usr/share/", "/usr/local/include/", "/usr/local/lib/",
-    "/lib/",          "/lib64/",     "/nix/store/",         "/rustc/",
-    "/usr/local/go/", "/snap/go/",
+    "/usr/include/", "/usr/lib/",   "/usr/lib32/",         "/usr/lib64/",
+    "/usr/libx32/",  "/usr/share/", "/usr/local/include/", "/usr/local/lib/",
+    "/lib/",         "/lib64/",     "/nix/store/",         "/rustc/",
 };
 
 // Toolchains and sysroots that live anywhere, and the C and C++ libraries' own sources, which a
 // statically linked startup object or a self-built toolchain brings in.
 constexpr std::string_view kSystemParts[] = {
-    "/usr/include/",
-    "/usr/lib/gcc/",
-    "/include/c++/",
-    "/lib/gcc/",
-    "/lib/clang/",
-    "/libstdc++-v3/",
-    "/libgcc/",
-    "/sysdeps/",
-    "/glibc-",
-    "/usr/local/include/",
-    // Go's, as go.dev's own tools and the usual version managers unpack it.
-    "/golang.org/toolchain@",
-    "/sdk/go1.",
-    "/hostedtoolcache/go/",
-    "/.gvm/gos/",
-    "/installs/golang/",
+    "/usr/include/",  "/usr/lib/gcc/", "/include/c++/", "/lib/gcc/", "/lib/clang/",
+    "/libstdc++-v3/", "/libgcc/",      "/sysdeps/",     "/glibc-",   "/usr/local/include/",
 };
 
 bool HasPart(std::string_view text, std::string_view part) {

@@ -56,9 +56,7 @@ TEST(SourceScopeTest, DefaultLeavesSystemAndToolchainOut) {
         "/usr/lib/llvm-14/lib/clang/14.0.6/include/xmmintrin.h", "/usr/local/include/fmt/format.h",
         "/opt/gcc-13/include/c++/13/vector", "/home/me/toolchain/lib/gcc/x/13/include/stddef.h",
         "/opt/sysroot/usr/include/bits/stdio2.h", "/build/glibc-2.36/csu/../sysdeps/x86_64/start.S",
-        "/build/gcc/src/libstdc++-v3/src/c++11/string.cc", "<built-in>", "<artificial>", "",
-        "/usr/local/go/src/sort/sort.go", "/root/sdk/go1.22.5/src/runtime/proc.go",
-        "/root/go/pkg/mod/golang.org/toolchain@v0.0.1-go1.22.5.linux-amd64/src/fmt/print.go"}) {
+        "/build/gcc/src/libstdc++-v3/src/c++11/string.cc", "<built-in>", "<artificial>", ""}) {
     EXPECT_FALSE(scope.Contains(path)) << path;
   }
 }

@@ -1,4 +1,5 @@
-// Numbers the source files of a binary and remembers which are in scope.
+// Numbers the source files of a binary and remembers which are in scope. By default Go's own library
+// is not, wherever it lies.
 //
 // Shape    ids count from 0; the same path has the same id
 // Units    none
@@ -11,9 +12,11 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/node_hash_map.h"
+#include "coz/sourcemap/go_sources.h"
 #include "coz/sourcemap/scope.h"
 
 namespace coz::sourcemap {
@@ -22,11 +25,15 @@ class SourceFiles {
  public:
   explicit SourceFiles(const SourceScope& scope) : scope_(scope) {}
 
+  // Before the first file.
+  void SetGoSources(GoSources sources) { go_ = std::move(sources); }
+
   uint32_t Add(const std::string& path) {
     const auto [entry, is_new] = ids_.try_emplace(path, static_cast<uint32_t>(paths_.size()));
     if (is_new) {
       paths_.push_back(&entry->first);
-      in_scope_.push_back(scope_.Contains(path) ? 1 : 0);
+      const bool is_gos = scope_.patterns().empty() && go_.IsLibrary(path);
+      in_scope_.push_back(!is_gos && scope_.Contains(path) ? 1 : 0);
     }
     return entry->second;
   }
@@ -36,6 +43,7 @@ class SourceFiles {
 
  private:
   const SourceScope& scope_;
+  GoSources go_;
   absl::node_hash_map<std::string, uint32_t> ids_;
   std::vector<const std::string*> paths_;
   std::vector<char> in_scope_;

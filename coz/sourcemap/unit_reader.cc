@@ -97,17 +97,23 @@ UnitReader::FileIds UnitReader::Intern(const std::vector<std::string>& paths) {
   return ids;
 }
 
+std::vector<std::string> UnitReader::PathsOf(Dwarf_Die unit) {
+  uint64_t offset = 0;
+  LineProgram program;
+  if (!NumberAttribute(&unit, DW_AT_stmt_list, &offset) ||
+      !program.ReadHeader(SectionsOf(dwarf_cu_getdwarf(unit.cu)).line, offset,
+                          StringAttribute(&unit, DW_AT_comp_dir))) {
+    return {};
+  }
+  return program.files();
+}
+
 const UnitReader::FileIds& UnitReader::FilesOf(Dwarf_CU* unit) {
   const auto [entry, is_new] = files_of_unit_.try_emplace(unit);
   if (!is_new) return entry->second;
   Dwarf_Die die;
-  uint64_t offset = 0;
-  LineProgram program;
-  if (dwarf_cu_info(unit, nullptr, nullptr, &die, nullptr, nullptr, nullptr, nullptr) == 0 &&
-      NumberAttribute(&die, DW_AT_stmt_list, &offset) &&
-      program.ReadHeader(SectionsOf(dwarf_cu_getdwarf(unit)).line, offset,
-                         StringAttribute(&die, DW_AT_comp_dir))) {
-    entry->second = Intern(program.files());
+  if (dwarf_cu_info(unit, nullptr, nullptr, &die, nullptr, nullptr, nullptr, nullptr) == 0) {
+    entry->second = Intern(PathsOf(die));
   }
   return entry->second;
 }

@@ -40,6 +40,9 @@ class UnitReader {
   // `split` is the unit in the .dwo file that `unit` stands for, or has no address.
   void Read(Dwarf_Die unit, Dwarf_Die split, uint8_t unit_type);
 
+  // The files that the unit's line table names; none where it cannot be read.
+  std::vector<std::string> PathsOf(Dwarf_Die unit);
+
   // The name of a function of `lines()`, demangled and with the scopes around it. Call after the
   // last Read: in a program optimized at link time, a function's declaration may be in another
   // unit.
