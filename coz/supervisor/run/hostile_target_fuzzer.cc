@@ -153,6 +153,7 @@ const Region kRegions[] = {
     {offsetof(ControlBlock, points),
      offsetof(ControlBlock, lent_counters) - offsetof(ControlBlock, points), 1, 1},
     COZ_REGION(lent_counters),
+    COZ_REGION(spinning_units),
     {offsetof(ControlBlock, patch_request), 64, 1, 1},
     {offsetof(ControlBlock, patch_request.results), 256, 1, 1},
     COZ_REGION(timed_functions),
@@ -226,6 +227,7 @@ class Adversary {
       bits = bits * 6364136223846793005 + 1442695040888963407;
       const auto unit = static_cast<uint32_t>(bits >> 32);
       shared::PushSample(control_.ring, i % 2 == 0 ? unit : unit & kSmall, bits % 300);
+      if (i % 10 == 0) shared::AddSpinning(control_.spinning_units, unit & kSmall, bits);
     }
   }
 
