@@ -1,5 +1,5 @@
-// Numbers the source files of a binary and remembers which are in scope. By default Go's own library
-// is not, wherever it lies.
+// Numbers the source files of a binary and remembers which are in scope. By default Go's own
+// library is not, wherever it lies.
 //
 // Shape    ids count from 0; the same path has the same id
 // Units    none
