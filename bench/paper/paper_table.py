@@ -47,8 +47,8 @@ def _predicted(row):
 def cells(row):
     agree = "" if row.predicted is None or row.real is None else "yes" if intervals.agree(row.predicted, row.real) else "no"
     return ("%s: %s" % (row.program.name, row.program.change), row.program.paper_line, row.program.paper_gain,
-            _place(row), row.first, "" if row.share is None else "%.0f %%" % (100 * row.share), _predicted(row), "" if row.real is None else table.percent(row.real), agree,
-            _original(row))
+            _place(row), row.first, "" if row.share is None else "%.0f %%" % (100 * row.share), _predicted(row),
+            "" if row.real is None else table.percent(row.real), agree, _original(row))
 
 
 def markdown(rows):

@@ -107,10 +107,30 @@ TEST(ReportJsonTest, SessionAndTotalsAreThere) {
   EXPECT_EQ(session["sampling_period_ns"], 1'000'000);
   EXPECT_EQ(session["end"]["reason"], "target_exited");
   EXPECT_EQ(json["totals"]["experiments"], 15);
-  EXPECT_EQ(json["totals"]["spinning_share"], 0);
-  EXPECT_EQ(json["totals"]["freed_by_giving_up_cpus"], 0);
   EXPECT_EQ(json["totals"]["experiments_not_used"], 1);
   EXPECT_EQ(json["totals"]["experiments_not_used_by_reason"]["lost_samples"], 1);
+}
+
+TEST(ReportJsonTest, SaysWhereThreadsSpinAndWhatThatHolds) {
+  profile::Profile profile = TwoLines().profile();
+  Json json = JsonOf(profile);
+  EXPECT_EQ(json["totals"]["spinning_share"], 0);
+  EXPECT_EQ(json["totals"]["freed_by_giving_up_cpus"], 0);
+  EXPECT_FALSE(json["units"].at(1).contains("spinning_samples"));
+  for (profile::Experiment& experiment : *profile.mutable_experiment()) {
+    experiment.set_total_samples(100);
+    experiment.mutable_validity()->set_spinning_samples(25);
+    experiment.mutable_validity()->set_runnable_threads_average(50);
+  }
+  profile::SampleCounts* counts = profile.add_sample_counts();
+  counts->set_session(profile.session(0).id());
+  counts->add_spinning_unit_id(profile.unit(1).id());
+  counts->add_spinning_unit_samples(7);
+  json = JsonOf(profile);
+  EXPECT_EQ(json["totals"]["spinning_share"], 0.25);
+  EXPECT_EQ(json["totals"]["freed_by_giving_up_cpus"], 0.25);
+  EXPECT_FALSE(json["units"].at(0).contains("spinning_samples"));
+  EXPECT_EQ(json["units"].at(1)["spinning_samples"], 7);
 }
 
 TEST(ReportJsonTest, SessionSaysWhichSourceTookOver) {

@@ -1,5 +1,5 @@
-/* Two functions, of the program and of Go's library as Go unpacked in a place of its own has it, and the name of the section
- * that tells a Go program. */
+/* A function of a program of Go and one of Go's library, which is unpacked in a place of its own, and
+ * the section that tells such a program. */
 __asm__(".section .gopclntab, \"a\", @progbits\n.byte 0\n.text\n");
 
 #line 7 "/opt/go/src/runtime/proc.go"

@@ -1,8 +1,8 @@
 // When to look again for places in code that was loaded since the last look.
 //
 // To read where many processes have their code mapped takes milliseconds of a CPU that the program
-// may want. So a look that takes long is followed by a longer time: looks take at most a two
-// hundredth part of a CPU.
+// may want. So a look that takes long is followed by a longer time: looks take at most 0.5 %
+// of a CPU.
 //
 // Shape    one per kind of look; a look is due at first
 // Units    ns of CLOCK_MONOTONIC

@@ -16,7 +16,7 @@ TEST(LookPaceTest, CheapLooksFollowEachOtherAtTheShortestTime) {
   EXPECT_TRUE(pace.IsDue(kNsPerSecond + LookPace::kShortestNs));
 }
 
-TEST(LookPaceTest, DearLooksTakeATwoHundredthOfTheTime) {
+TEST(LookPaceTest, DearLooksTakeHalfAPercentOfTheTime) {
   LookPace pace;
   pace.Looked(kNsPerSecond, 2 * kNsPerMs);
   EXPECT_FALSE(pace.IsDue(kNsPerSecond + 400 * kNsPerMs - 1));

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
+#include <iterator>
 
 #include "gtest/gtest.h"
 
@@ -19,6 +21,11 @@ pid_t StartStopped() {
   int status = 0;
   EXPECT_EQ(waitpid(child, &status, WUNTRACED), child);
   return child;
+}
+
+long OpenFiles() {
+  const std::filesystem::directory_iterator files("/proc/self/fd");
+  return std::distance(begin(files), end(files));
 }
 
 void End(pid_t child) {
@@ -51,9 +58,11 @@ TEST(ThreadStatesTest, GoesOnWithFewFiles) {
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
     pid_t children[4];
     for (pid_t& child : children) child = StartStopped();
+    const long open_before = OpenFiles();
     for (int round = 0; round < 2; ++round) {
       for (const pid_t child : children) EXPECT_EQ(states.Letter(child, child), 'T');
     }
+    EXPECT_LE(OpenFiles() - open_before, static_cast<long>(files / 4)) << files;
     for (const pid_t child : children) End(child);
   }
 }
