@@ -46,6 +46,7 @@ struct Arguments {
   bool awake = false;
   bool crowded = false;
   bool waits = false;
+  bool wide = false;
 
   bool HasSessions() const { return prediction.seconds > prediction.session_seconds; }
   double SessionSeconds() const {
@@ -111,6 +112,7 @@ class Study {
  private:
   bool Wanted(const Case& one_case) const {
     if (one_case.is_crowded != arguments_.crowded) return false;
+    if (one_case.is_wide != arguments_.wide) return false;
     if (arguments_.only.empty()) return one_case.waits == arguments_.waits;
     return std::find(arguments_.only.begin(), arguments_.only.end(), one_case.name) !=
            arguments_.only.end();
@@ -129,6 +131,11 @@ class Study {
         "Placement: each thread is pinned to a CPU of its own; %s. Figures in %%; spread is over "
         "%d rounds.\n\n",
         arguments_.awake ? "idle CPUs poll" : "idle CPUs may halt", arguments_.truth.rounds);
+    if (arguments_.wide) {
+      printf("The programs have %d threads.\n\n", arguments_.prediction.threads > 0
+                                                      ? arguments_.prediction.threads
+                                                      : workload::ThreadsWithOwnCpu());
+    }
     const bool peer = !arguments_.peer.empty();
     const std::string first =
         arguments_.HasSessions()
@@ -313,7 +320,7 @@ int Main(int argc, char** argv) {
                "predict again in runs that are started without coz and attached to");
   app.add_option("--peer", arguments.peer, "the original's command, to be measured beside");
   app.add_option("--only", arguments.only,
-                 "programs (default all but those of --crowded and --waits)")
+                 "programs (default all but those of --crowded, --waits and --wide)")
       ->delimiter(',');
   app.add_option(
       "--tolerated", arguments.truth.patience.tolerated_disturbance,
@@ -328,6 +335,11 @@ int Main(int argc, char** argv) {
                  "processes that compute all the time beside the programs (default 0)");
   app.add_option("--quota", quota, "CPUs that a cgroup allows the programs (default: no quota)");
   app.add_flag("--waits", arguments.waits, "the programs whose waits are made shorter");
+  app.add_flag("--wide", arguments.wide,
+               "the programs that have as many threads as there are CPUs for them");
+  app.add_option("--threads", arguments.prediction.threads,
+                 "of the programs of --wide (default: one for each CPU but one, at least 2)")
+      ->check(CLI::Range(2, 1024));
   CLI11_PARSE(app, argc, argv);
   // In a crowd, or beside others, the slices stay as they are, because their effect is measured.
   if (!arguments.crowded && beside == 0) UseShortSlices();
@@ -347,6 +359,7 @@ int Main(int argc, char** argv) {
   arguments.prediction.scratch_folder = testing::TemporaryFolder();
   arguments.truth.steps_per_us = workload::CalibrateStepsPerUs();
   arguments.prediction.steps_per_us = arguments.truth.steps_per_us;
+  arguments.truth.threads = arguments.prediction.threads;
   // The calibration is of a CPU that nobody else uses.
   const BusyNeighbours neighbours(beside);
   std::optional<testing::QuotaCgroup> cgroup;

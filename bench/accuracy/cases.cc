@@ -76,6 +76,15 @@ std::vector<Case> MakeCases() {
       MakeCase("crowded_openmp", "OpenMP loop of six threads", "loops", {"loop", "serial"}),
       MakeCase("crowded_nice", "barrier beside a thread of low priority", "rounds",
                {"longer", "shorter"}),
+      MakeCase("wide_barrier", "barrier, one thread longer", "rounds", {"heavy", "light"}),
+      MakeCase("wide_mutex", "a mutex that is nearly always held", "items", {"inside", "outside"}),
+      MakeCase("wide_queue", "queue, one producer", "tasks", {"make", "work"}),
+      MakeCase("wide_pipeline", "pipeline of three stages", "items", {"read", "change", "write"}),
+      MakeCase("wide_openmp", "OpenMP loop, then serial work", "loops", {"loop", "serial"}),
+      MakeCase("wide_futures", "a future a thread, each round", "rounds", {"task", "own"}),
+      MakeCase("wide_spin", "spinning barrier, one thread longer", "rounds", {"heavy", "light"}),
+      MakeCase("wide_server", "epoll server and its clients over TCP", "requests",
+               {"serve", "ask"}),
   };
   for (Case& one_case : cases) {
     for (Line& line : one_case.lines) {
@@ -83,6 +92,7 @@ std::vector<Case> MakeCases() {
     }
     if (one_case.name == "latency") one_case.is_latency = true;
     if (one_case.name.rfind("crowded_", 0) == 0) one_case.is_crowded = true;
+    if (one_case.name.rfind("wide_", 0) == 0) one_case.is_wide = true;
     if (one_case.name.rfind("wait_", 0) == 0) one_case.waits = true;
     if (one_case.name == "plugin") {
       one_case.lines[0].file = "plugin_library.cc";

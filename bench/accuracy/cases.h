@@ -27,6 +27,9 @@ struct Case {
   // It has more threads than CPUs, where predictions are not claimed to be exact. It runs only
   // where it is asked for.
   bool is_crowded = false;
+  // It has as many threads as there are CPUs for them (Program::Threads). It runs only where it is
+  // asked for.
+  bool is_wide = false;
   // Its lines wait for the outside (--unit=wait), for a process out of the profile where there is
   // one.
   bool waits = false;

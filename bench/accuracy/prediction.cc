@@ -195,7 +195,8 @@ absl::StatusOr<Prediction> PredictWithCoz(const Case& one_case, const Line& line
   const int sessions = static_cast<int>(std::ceil(options.seconds / options.session_seconds));
   const double seconds = options.seconds / sessions;
   const std::vector<std::string> program =
-      ProgramCommand(ProgramPath(one_case), seconds, options.steps_per_us);
+      ProgramCommand(ProgramPath(one_case), seconds, options.steps_per_us, /*label=*/"",
+                     /*scale=*/1, options.threads);
   const uint64_t seed = experiment::DrawSeed();
   std::string merged;
   size_t first_session = 0;
@@ -276,8 +277,10 @@ absl::StatusOr<Prediction> PredictWithPeer(const std::string& peer, const Case& 
     }
     command.push_back("---");
     const absl::StatusOr<std::string> profile = ProfileUndisturbed(
-        command, ProgramCommand(ProgramPath(one_case), seconds, options.steps_per_us), seconds,
-        output, options, &prediction);
+        command,
+        ProgramCommand(ProgramPath(one_case), seconds, options.steps_per_us, /*label=*/"",
+                       /*scale=*/1, options.threads),
+        seconds, output, options, &prediction);
     if (!profile.ok()) return profile.status();
     for (const auto& [s, more] : ParsePeerProfile(*profile, one_case)) {
       totals[s].duration_ns += more.duration_ns;

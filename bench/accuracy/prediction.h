@@ -26,6 +26,7 @@ namespace coz::accuracy {
 
 struct PredictionOptions {
   double steps_per_us = 0;
+  int threads = 0;  // of a wide program; 0: its default
   double seconds = 60;
   // The profile is made in sessions of at most this length, so that a disturbed session can be
   // repeated alone.

@@ -22,11 +22,12 @@ bool Parse(const std::string& output, ProgramRun* run) {
 }  // namespace
 
 std::vector<std::string> ProgramCommand(const std::string& program, double seconds,
-                                        double steps_per_us, const std::string& label,
-                                        double scale) {
+                                        double steps_per_us, const std::string& label, double scale,
+                                        int threads) {
   std::vector<std::string> command = {program, absl::StrFormat("--seconds=%.3f", seconds),
                                       absl::StrFormat("--steps-per-us=%.3f", steps_per_us)};
   if (!label.empty()) command.push_back(absl::StrFormat("--scale=%s:%.4f", label, scale));
+  if (threads > 0) command.push_back(absl::StrFormat("--threads=%d", threads));
   return command;
 }
 

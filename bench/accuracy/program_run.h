@@ -33,10 +33,10 @@ struct ProgramRun {
   double Cost(bool is_latency) const { return is_latency ? latency_ns : elapsed_ns / visits; }
 };
 
-// The command of a program that runs for `seconds`.
+// The command of a program that runs for `seconds`. 0 threads: as many as it takes by itself.
 std::vector<std::string> ProgramCommand(const std::string& program, double seconds,
                                         double steps_per_us, const std::string& label = "",
-                                        double scale = 1);
+                                        double scale = 1, int threads = 0);
 
 // Runs a command whose output holds the figures of a program. `while_running` gets its process.
 absl::StatusOr<ProgramRun> RunAndRead(const std::vector<std::string>& command, double seconds,

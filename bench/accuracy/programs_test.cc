@@ -33,6 +33,16 @@ TEST_P(ProgramsTest, VisitsItsPointWithEachLineShortened) {
   }
 }
 
+TEST_P(ProgramsTest, VisitsItsPointWithOtherNumbersOfThreadsWhereItIsWide) {
+  if (!GetParam().is_wide) return;
+  for (const int threads : {2, 3, 8}) {
+    const absl::StatusOr<ProgramRun> run = RunAndRead(
+        ProgramCommand(ProgramPath(GetParam()), 0.1, 20, /*label=*/"", /*scale=*/1, threads), 0.1);
+    ASSERT_TRUE(run.ok()) << threads << " threads: " << run.status();
+    EXPECT_GT(run->visits, 1) << threads << " threads";
+  }
+}
+
 TEST_P(ProgramsTest, RefusesALabelItDoesNotHave) {
   EXPECT_EQ(
       testing::RunCommand(ProgramCommand(ProgramPath(GetParam()), 0.1, 20, "none", 0.5)).status, 2);

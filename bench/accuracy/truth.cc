@@ -21,10 +21,9 @@ TruthRounds::TruthRounds(const Case& one_case, const Line& line,
 // program.
 absl::StatusOr<ProgramRun> TruthRounds::Run(size_t variant) {
   const std::string program = ProgramPath(case_);
-  const std::vector<std::string> bare =
-      variant == 0 ? ProgramCommand(program, options_.seconds_per_run, options_.steps_per_us)
-                   : ProgramCommand(program, options_.seconds_per_run, options_.steps_per_us,
-                                    line_.label, 1 - speedups_[variant - 1]);
+  const std::vector<std::string> bare = ProgramCommand(
+      program, options_.seconds_per_run, options_.steps_per_us, variant == 0 ? "" : line_.label,
+      variant == 0 ? 1 : 1 - speedups_[variant - 1], options_.threads);
   std::vector<std::string> command = profiler_;
   command.insert(command.end(), bare.begin(), bare.end());
   absl::StatusOr<ProgramRun> best;

@@ -22,6 +22,7 @@ namespace coz::accuracy {
 
 struct TruthOptions {
   double steps_per_us = 0;
+  int threads = 0;  // of a wide program; 0: its default
   double seconds_per_run = 1;
   int rounds = 5;
   Patience patience;

@@ -51,11 +51,24 @@ uint64_t CpuTimeNs(int who) {
   return ns(usage.ru_utime) + ns(usage.ru_stime);
 }
 
-cpu_set_t OnlyCpu(int cpu) {
-  cpu_set_t only;
-  CPU_ZERO(&only);
-  CPU_SET(cpu, &only);
-  return only;
+cpu_set_t AllowedCpus() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  sched_getaffinity(0, sizeof(allowed), &allowed);
+  return allowed;
+}
+
+// Those at the start of the process. In a container they need not begin with 0.
+const cpu_set_t g_allowed_cpus = AllowedCpus();
+
+// Adds the `index`-th of the allowed CPUs to the set. Returns false where there are fewer.
+bool AddCpu(int index, cpu_set_t* set) {
+  for (int cpu = 0, allowed = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &g_allowed_cpus) || allowed++ != index) continue;
+    CPU_SET(cpu, set);
+    return true;
+  }
+  return false;
 }
 
 void* RunFunction(void* opaque) {
@@ -111,15 +124,16 @@ void SleepUs(uint64_t us) {
 }
 
 void UseCpu(int cpu) {
-  if (sysconf(_SC_NPROCESSORS_ONLN) <= cpu) return;
-  const cpu_set_t only = OnlyCpu(cpu);
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  if (!AddCpu(cpu, &only)) return;
   pthread_setaffinity_np(pthread_self(), sizeof(only), &only);
 }
 
 void ShareCpus(int cpus) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  for (int cpu = 0; cpu < cpus; ++cpu) CPU_SET(cpu, &set);
+  for (int cpu = 0; cpu < cpus; ++cpu) AddCpu(cpu, &set);
   sched_setaffinity(0, sizeof(set), &set);
   g_shares_cpus = true;
 }
@@ -127,8 +141,9 @@ void ShareCpus(int cpus) {
 Thread::Thread(int cpu, std::function<void()> function) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  if (cpu != kAnyCpu && sysconf(_SC_NPROCESSORS_ONLN) > cpu) {
-    const cpu_set_t only = OnlyCpu(cpu);
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  if (AddCpu(cpu, &only)) {
     pthread_attr_setaffinity_np(&attributes, sizeof(only), &only);
   }
   auto* const owned = new std::function<void()>(std::move(function));
@@ -164,7 +179,9 @@ double CalibrateStepsPerUs() {
   return 1000.0 * static_cast<double>(kSteps) / static_cast<double>(shortest_ns);
 }
 
-Program::Program(int argc, char** argv) {
+int ThreadsWithOwnCpu() { return std::max(2, CPU_COUNT(&g_allowed_cpus) - 1); }
+
+Program::Program(int argc, char** argv) : threads_(ThreadsWithOwnCpu()) {
   for (int i = 1; i < argc; ++i) {
     if (const char* seconds = ValueOf(argv[i], "--seconds=")) {
       seconds_ = atof(seconds);
@@ -175,8 +192,12 @@ Program::Program(int argc, char** argv) {
       if (colon == nullptr) Fail("write --scale=LABEL:FRACTION", scale);
       scaled_label_.assign(scale, colon);
       scale_ = atof(colon + 1);
+    } else if (const char* threads = ValueOf(argv[i], "--threads=")) {
+      threads_ = atoi(threads);
+      if (threads_ < 2) Fail("--threads= takes a number from 2 on", threads);
     } else {
-      Fail("unknown argument; known: --seconds= --steps-per-us= --scale=LABEL:FRACTION", argv[i]);
+      Fail("unknown argument; known: --seconds= --steps-per-us= --scale=LABEL:FRACTION --threads=",
+           argv[i]);
     }
   }
   YieldToSupervisor();

@@ -72,7 +72,9 @@ void AddLatencyNs(uint64_t latency_ns);
 uint64_t NowNs();
 void SleepUs(uint64_t us);
 
-// Makes the calling thread run only on this CPU. Does nothing where the machine has no such CPU.
+// CPUs are numbered among those that the process was allowed when it started.
+//
+// Makes the calling thread run only on this CPU. Does nothing where the process has no such CPU.
 void UseCpu(int cpu);
 inline constexpr int kAnyCpu = -1;
 
@@ -99,10 +101,17 @@ class Thread {
   pthread_t thread_ = {};
 };
 
+// The most threads that can have a CPU of their own while one CPU stays free for the supervisor. At
+// least 2.
+int ThreadsWithOwnCpu();
+
 class Program {
  public:
-  // --seconds=S --steps-per-us=N --scale=LABEL:FRACTION
+  // --seconds=S --steps-per-us=N --scale=LABEL:FRACTION --threads=N
   Program(int argc, char** argv);
+
+  // How many threads a program of the wide ones has. By default ThreadsWithOwnCpu().
+  int Threads() const { return threads_; }
 
   // The number of steps of WORK that take `us`, times the label's scale.
   uint64_t Steps(const char* label, double us);
@@ -125,6 +134,7 @@ class Program {
 
   double seconds_ = 1;
   double steps_per_us_ = 0;
+  int threads_ = 0;
   std::string scaled_label_;
   double scale_ = 1;
   bool scaled_ = false;
