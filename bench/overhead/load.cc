@@ -2,7 +2,7 @@
 // `load: ns_per_op=N ...`.
 //
 //   [COZ_BENCH_INHERITED_EVENT=PERIOD_NS | COZ_BENCH_RING_EVENT=PERIOD_NS] load MODE COUNT
-//   [STEPS_PER_US]
+//   [STEPS_PER_US [THREADS]]
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -11,11 +11,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -166,6 +169,111 @@ uint64_t ManyThreads(uint64_t count, double steps_per_us) {
   return took_ns;
 }
 
+// Runs `function(i)` in threads on the CPUs from 0 on, which begin together. Returns the time from
+// the first one's begin to the last one's end.
+uint64_t RunTogether(int threads, const std::function<void(int)>& function) {
+  struct Span {
+    uint64_t start_ns = 0;
+    uint64_t end_ns = 0;
+  };
+  std::vector<Span> spans(static_cast<size_t>(threads));
+  pthread_barrier_t begin;
+  pthread_barrier_init(&begin, nullptr, static_cast<unsigned>(threads));
+  std::list<workload::Thread> workers;
+  for (int i = 0; i < threads; ++i) {
+    workers.emplace_back(i, [&, i] {
+      Span span;
+      pthread_barrier_wait(&begin);
+      span.start_ns = NowNs();
+      function(i);
+      span.end_ns = NowNs();
+      spans[static_cast<size_t>(i)] = span;
+    });
+  }
+  for (workload::Thread& worker : workers) worker.join();
+  Span all = spans[0];
+  for (const Span& span : spans) {
+    all.start_ns = std::min(all.start_ns, span.start_ns);
+    all.end_ns = std::max(all.end_ns, span.end_ns);
+  }
+  return all.end_ns - all.start_ns;
+}
+
+// The loads of many threads. Each thread does `count` operations.
+
+uint64_t WideCompute(uint64_t count, double steps_per_us, int threads) {
+  const uint64_t steps = static_cast<uint64_t>(1000 * steps_per_us);
+  return RunTogether(threads, [count, steps](int) {
+    uint64_t x = 1;
+    for (uint64_t i = 0; i < count; ++i) {
+      WORK(x, steps);
+      VISIT("ms");
+    }
+    workload::Keep(x);
+  });
+}
+
+// Each thread has a mutex of its own, on its own stack.
+uint64_t WideMutex(uint64_t count, double, int threads) {
+  return RunTogether(threads, [count](int) {
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    for (uint64_t i = 0; i < count; ++i) {
+      pthread_mutex_lock(&mutex);
+      pthread_mutex_unlock(&mutex);
+    }
+  });
+}
+
+uint64_t WideVisit(uint64_t count, double, int threads) {
+  return RunTogether(threads, [count](int) {
+    for (uint64_t i = 0; i < count; ++i) {
+      COZ_PROGRESS_NAMED("visits");
+      asm volatile("" : : : "memory");
+    }
+  });
+}
+
+// One mutex, held for 1 us, with 10 us of work between.
+uint64_t WideShared(uint64_t count, double steps_per_us, int threads) {
+  const uint64_t inside = static_cast<uint64_t>(1 * steps_per_us);
+  const uint64_t outside = static_cast<uint64_t>(10 * steps_per_us);
+  std::mutex mutex;
+  uint64_t shared = 1;
+  const uint64_t took_ns = RunTogether(threads, [&](int) {
+    uint64_t x = 1;
+    for (uint64_t i = 0; i < count; ++i) {
+      WORK(x, outside);
+      const std::lock_guard<std::mutex> lock(mutex);
+      WORK(shared, inside);
+    }
+    workload::Keep(x);
+  });
+  workload::Keep(shared);
+  return took_ns;
+}
+
+// Pairs of threads that pass a token to each other. An odd number of threads gets one more.
+uint64_t WideHandOver(uint64_t count, double, int threads) {
+  constexpr size_t kCacheLines = 128;
+  struct alignas(kCacheLines) Pair {
+    std::mutex mutex;
+    std::condition_variable turned;
+    bool turn = false;
+  };
+  const int pairs = (threads + 1) / 2;
+  std::vector<Pair> all(static_cast<size_t>(pairs));
+  return RunTogether(2 * pairs, [&](int i) {
+    Pair& pair = all[static_cast<size_t>(i / 2)];
+    const bool mine = i % 2 == 1;
+    for (uint64_t k = 0; k < count; ++k) {
+      std::unique_lock<std::mutex> lock(pair.mutex);
+      pair.turned.wait(lock, [&] { return pair.turn == mine; });
+      pair.turn = !mine;
+      pair.turned.notify_one();
+    }
+  });
+}
+
 // How much memory this process holds according to /proc, in kB.
 unsigned long MemoryKb(const char* what) {
   FILE* const file = fopen("/proc/self/smaps_rollup", "r");
@@ -191,6 +299,14 @@ constexpr struct {
     {"create-join", CreateAndJoin},
     {"thread-per-task", ThreadPerTask},
     {"many-threads", ManyThreads},
+};
+
+constexpr struct {
+  const char* mode;
+  uint64_t (*load)(uint64_t count, double steps_per_us, int threads);
+} kWideLoads[] = {
+    {"wide-compute", WideCompute}, {"wide-mutex", WideMutex},       {"wide-visit", WideVisit},
+    {"wide-shared", WideShared},   {"wide-handover", WideHandOver},
 };
 
 std::atomic<uint64_t> signals{0};
@@ -255,6 +371,13 @@ uint64_t SamplesTaken() {
   return samples;
 }
 
+int Print(uint64_t took_ns, uint64_t count) {
+  printf("load: ns_per_op=%.3f rss_kb=%lu pss_kb=%lu samples=%lu\n",
+         static_cast<double>(took_ns) / static_cast<double>(count), MemoryKb("Rss"),
+         MemoryKb("Pss"), SamplesTaken());
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -266,14 +389,14 @@ int main(int argc, char** argv) {
     SampleIntoRings(strtoull(period_ns, nullptr, 10));
   }
   const double steps_per_us = argc > 3 ? atof(argv[3]) : workload::CalibrateStepsPerUs();
+  const int threads = argc > 4 ? atoi(argv[4]) : workload::ThreadsWithOwnCpu();
+  const uint64_t count = strtoull(argv[2], nullptr, 10);
   for (const auto& entry : kLoads) {
-    if (strcmp(entry.mode, argv[1]) != 0) continue;
-    const uint64_t count = strtoull(argv[2], nullptr, 10);
-    const uint64_t took_ns = entry.load(count, steps_per_us);
-    printf("load: ns_per_op=%.3f rss_kb=%lu pss_kb=%lu samples=%lu\n",
-           static_cast<double>(took_ns) / static_cast<double>(count), MemoryKb("Rss"),
-           MemoryKb("Pss"), SamplesTaken());
-    return 0;
+    if (strcmp(entry.mode, argv[1]) == 0) return Print(entry.load(count, steps_per_us), count);
+  }
+  for (const auto& entry : kWideLoads) {
+    if (strcmp(entry.mode, argv[1]) != 0 || threads < 1) continue;
+    return Print(entry.load(count, steps_per_us, threads), count);
   }
   fprintf(stderr, "no such load: %s\n", argv[1]);
   return 2;

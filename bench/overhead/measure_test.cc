@@ -51,6 +51,28 @@ INSTANTIATE_TEST_SUITE_P(All, LoadTest,
                            return name;
                          });
 
+class WideLoadTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(WideLoadTest, RunsWithAnyNumberOfThreads) {
+  for (const char* threads : {"1", "2", "5"}) {
+    std::string error;
+    const std::optional<Figures> figures =
+        RunOnce({accuracy::RepositoryFile("bench/overhead/load"), GetParam(), "20", "10", threads},
+                {}, &error);
+    ASSERT_TRUE(figures.has_value()) << threads << " threads: " << error;
+    EXPECT_GT(figures->ns_per_op, 0) << threads << " threads";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, WideLoadTest,
+                         ::testing::Values("wide-compute", "wide-mutex", "wide-visit",
+                                           "wide-shared", "wide-handover"),
+                         [](const auto& parameter) {
+                           std::string name = parameter.param;
+                           for (char& c : name) c = c == '-' ? '_' : c;
+                           return name;
+                         });
+
 TEST(BareEventTest, SamplesTheLoadEitherWay) {
   COZ_REQUIRE_CAPABILITY(testing::MissingKernelPerfEvents());
   for (const char* variable : {"COZ_BENCH_RING_EVENT", "COZ_BENCH_INHERITED_EVENT"}) {

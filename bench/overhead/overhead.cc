@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,24 @@ constexpr Row kRows[] = {
      true, false},
 };
 
+// Rows of one load with several numbers of threads.
+struct WideRow {
+  const char* name;
+  const char* mode;
+  const char* count;
+  const char* unit;
+  double ns_per_unit;
+  bool is_in_pairs;
+};
+
+constexpr WideRow kWideRows[] = {
+    {"CPU-bound run", "wide-compute", "1500", "ms per ms of work", 1e6, false},
+    {"mutex lock + unlock, each its own", "wide-mutex", "50000000", "ns", 1, false},
+    {"visit to the same progress point", "wide-visit", "500000000", "ns", 1, false},
+    {"10 µs of work, then 1 µs under one mutex", "wide-shared", "40000", "µs", 1e3, false},
+    {"hand-off in pairs, mutex and condition variable", "wide-handover", "50000", "µs", 1e3, true},
+};
+
 struct Arguments {
   std::string peer;
   double sampling_period_ms =
@@ -59,6 +78,7 @@ struct Arguments {
   int debug_mb = 100;
   std::string folder;
   std::vector<std::string> only;
+  std::vector<int> threads;  // only the rows by threads, with these numbers
 };
 
 std::string Show(const std::optional<Sample>& sample, double unit, const char* format) {
@@ -77,6 +97,17 @@ class Bench {
   void Run() {
     PrintHead();
     const std::string steps = absl::StrFormat("%.3f", workload::CalibrateStepsPerUs());
+    if (arguments_.threads.empty()) {
+      MeasureAll(steps);
+    } else {
+      MeasureByThreads(steps);
+    }
+    if (!notes_.empty()) printf("\n");
+    for (const std::string& note : notes_) printf("- %s\n", note.c_str());
+  }
+
+ private:
+  void MeasureAll(const std::string& steps) {
     for (const Row& row : kRows) {
       if (!Wanted(row.mode)) continue;
       Measure(row, steps);
@@ -86,11 +117,24 @@ class Bench {
     }
     if (Wanted("memory")) MeasureMemory(steps);
     if (Wanted("start")) MeasureStart();
-    if (!notes_.empty()) printf("\n");
-    for (const std::string& note : notes_) printf("- %s\n", note.c_str());
   }
 
- private:
+  void MeasureByThreads(const std::string& steps) {
+    for (const WideRow& row : kWideRows) {
+      if (!Wanted(row.mode)) continue;
+      std::set<int> done;
+      for (int threads : arguments_.threads) {
+        if (row.is_in_pairs) threads += threads % 2;
+        if (!done.insert(threads).second) continue;
+        Print(absl::StrFormat("%s, %d thread%s", row.name, threads, threads == 1 ? "" : "s"),
+              row.unit, row.ns_per_unit,
+              Compare(Variants(),
+                      {Load(), row.mode, row.count, steps, absl::StrFormat("%d", threads)},
+                      arguments_.rounds, [](const Figures& f) { return f.ns_per_op; }));
+      }
+    }
+  }
+
   bool Wanted(const std::string& mode) const {
     return arguments_.only.empty() ||
            std::find(arguments_.only.begin(), arguments_.only.end(), mode) != arguments_.only.end();
@@ -271,8 +315,13 @@ int Main(int argc, char** argv) {
   app.add_option("--only", arguments.only,
                  "compute, compute-two, mutex, hand-over, visit, create-join, thread-per-task, "
                  "many-threads, "
-                 "memory, start")
+                 "memory, start; with --threads: wide-compute, wide-mutex, wide-visit, "
+                 "wide-shared, wide-handover")
       ->delimiter(',');
+  app.add_option("--threads", arguments.threads,
+                 "measure only how the cost grows with threads, for each of these numbers")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1024));
   app.add_option("--debug-mb", arguments.debug_mb, "of debug info for the start (default 100)");
   app.add_option("--folder", arguments.folder,
                  "where the program with much debug info is kept (default: a temporary one)");
