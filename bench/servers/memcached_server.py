@@ -3,9 +3,10 @@ import os
 import socket
 
 import processes
-from server import BEFORE, Server, figure
+from server import BEFORE, Server, figure, load_threads
 
 _CONNECTIONS = 32
+_THREADS = 4
 _VALUE = b"v" * 32
 
 
@@ -23,13 +24,13 @@ class Memcached(Server):
     unit = "assoc_find"
     change = "hash table of 2^19 lists instead of 2^13"
     kind = "knob"
-    busy_cpus = os.cpu_count()   # by its threads and the load
+    busy_cpus = min(os.cpu_count(), _THREADS)  # two CPUs are busy with its threads and the load
     load = "memcached/load.c, %d connections" % _CONNECTIONS
     keys = 400_000
 
     def command(self, variant):
         user = ["-u", "nobody"] if os.getuid() == 0 else []
-        return [self.folder / "memcached/memcached", "-l", "127.0.0.1", "-p", self.port, "-U", 0, "-t", 4, "-m", 256, *user,
+        return [self.folder / "memcached/memcached", "-l", "127.0.0.1", "-p", self.port, "-U", 0, "-t", _THREADS, "-m", 256, *user,
                 "-o", "no_hashexpand,hashpower=%d" % (13 if variant == BEFORE else 19)]
 
     def fill(self, variant):
@@ -40,4 +41,4 @@ class Memcached(Server):
 
     def drive(self, variant, seconds):
         return figure(r"^([\d.]+) requests per second", self.run_load(
-            [self.folder / "load", self.port, _CONNECTIONS, seconds, self.keys], seconds))
+            [self.folder / "load", self.port, _CONNECTIONS, seconds, self.keys, load_threads(2)], seconds))

@@ -1,7 +1,7 @@
 """nginx that compresses every answer, with wrk that asks for them. The change is the compression level."""
 import os
 
-from server import BEFORE, Server, figure
+from server import BEFORE, Server, figure, load_threads
 
 _CONFIGURATION = """daemon off;
 worker_processes {workers};
@@ -38,7 +38,10 @@ class Nginx(Server):
     workers = 0
     affinity = ""
     connections = 0
-    busy_cpus = os.cpu_count()   # by the workers and wrk
+
+    @property
+    def busy_cpus(self):
+        return min(os.cpu_count(), self.workers)   # two CPUs are busy with the workers and wrk
 
     @property
     def load(self):
@@ -52,7 +55,7 @@ class Nginx(Server):
 
     def drive(self, variant, seconds):
         return rate_of_wrk(self.run_load(
-            ["wrk", "-t1", "-c%d" % self.connections, "-d%d" % max(1, round(seconds)), "-H", "Accept-Encoding: gzip",
+            ["wrk", "-t%d" % load_threads(8), "-c%d" % self.connections, "-d%d" % max(1, round(seconds)), "-H", "Accept-Encoding: gzip",
              "http://127.0.0.1:%d/page.txt" % self.port], seconds))
 
 

@@ -10,7 +10,7 @@ import signal
 import subprocess
 
 import processes
-from server import BEFORE, HERE, Server, figure
+from server import BEFORE, HERE, Server, figure, load_threads
 
 _SLOWER_US = 40
 _OPTIONS = ("listen_addresses=127.0.0.1", "autovacuum=off", "shared_buffers=64MB", "log_min_messages=fatal",
@@ -44,8 +44,11 @@ class Postgresql(Server):
     pgbench = ("-S",)
     scale = 2
     clients = 0
-    busy_cpus = os.cpu_count()   # by its processes and pgbench
     by_socket = False
+
+    @property
+    def busy_cpus(self):
+        return min(os.cpu_count(), self.clients)   # two CPUs are busy with its processes and pgbench
 
     @property
     def load(self):
@@ -97,7 +100,7 @@ class Postgresql(Server):
     def drive(self, variant, seconds):
         return rate_of_pgbench(self.run_load(
             [self.tools + "/pgbench", *self._where(), "-U", "postgres", *self.pgbench, "-n", "-c", self.clients, "-j",
-             min(self.clients, 2), "-T", max(1, round(seconds)), "postgres"], seconds))
+             min(self.clients, max(2, load_threads(4))), "-T", max(1, round(seconds)), "postgres"], seconds))
 
     def _where(self):
         return ["-h", str(self.folder) if self.by_socket else "127.0.0.1", "-p", str(self.port)]

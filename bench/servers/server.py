@@ -22,6 +22,11 @@ def figure(pattern, output):
     return float(found.group(1))
 
 
+def load_threads(of_cpus):
+    """How many threads a load generator has: one for so many CPUs, so that it does not limit the server where there are many."""
+    return max(1, os.cpu_count() // of_cpus)
+
+
 class Server:
     name = ""                    # in the table, and for --only
     program = ""                 # its folder, shared by servers of the same program

@@ -9,7 +9,7 @@ shift
 mark_header=${COZ_H:-$(cd "$here/../../../coz/runtime" && pwd)}
 "$here/../debian_source.sh" "$folder" memcached
 cd "$folder"
-gcc -O2 -o load "$here/load.c"
+gcc -O2 -pthread -o load "$here/load.c"
 [[ ! -e memcached/built ]] || exit 0
 cd memcached
 source=proto_text.c

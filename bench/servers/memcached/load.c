@@ -1,10 +1,11 @@
 // Asks memcached for random keys, in a closed loop on each of some connections, and prints requests
-// per second. One thread serves all connections, so the load takes one CPU at most.
+// per second. A thread serves its part of the connections, so the load takes no more CPUs than that.
 //
-//   load PORT CONNECTIONS SECONDS KEYS       keys are key-00000000 to KEYS - 1
+//   load PORT CONNECTIONS SECONDS KEYS [THREADS]       keys are key-00000000 to KEYS - 1
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,44 +69,78 @@ static int take(struct connection* connection) {
   return memcmp(connection->tail, kEnd, kEndSize) == 0;
 }
 
-static double requests_per_second(struct connection* all, int connections, double seconds,
-                                  uint64_t keys) {
-  uint64_t random = 0x9e3779b97f4a7c15u;
+struct share {
+  pthread_t thread;
+  struct connection* connections;
+  int count;
+  double seconds;
+  uint64_t keys;
+  uint64_t random;
+  double per_second; /* what was reached */
+};
+
+static void* drive(void* opaque) {
+  struct share* const share = opaque;
   const int waiting = epoll_create1(0);
   if (waiting < 0) fail("load: epoll_create1");
-  for (int i = 0; i < connections; ++i) {
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &all[i]};
-    if (epoll_ctl(waiting, EPOLL_CTL_ADD, all[i].fd, &event) != 0) fail("load: epoll_ctl");
-    ask(all[i].fd, next_random(&random) % keys);
+  for (int i = 0; i < share->count; ++i) {
+    struct connection* const connection = &share->connections[i];
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
+    if (epoll_ctl(waiting, EPOLL_CTL_ADD, connection->fd, &event) != 0) fail("load: epoll_ctl");
+    ask(connection->fd, next_random(&share->random) % share->keys);
   }
   uint64_t answered = 0;
   const double start_s = now_s();
-  while (now_s() - start_s < seconds) {
+  while (now_s() - start_s < share->seconds) {
     struct epoll_event events[kMaxConnections];
-    const int ready = epoll_wait(waiting, events, connections, 100);
+    const int ready = epoll_wait(waiting, events, share->count, 100);
     for (int i = 0; i < ready; ++i) {
       struct connection* connection = events[i].data.ptr;
       if (!take(connection)) continue;
       ++answered;
-      ask(connection->fd, next_random(&random) % keys);
+      ask(connection->fd, next_random(&share->random) % share->keys);
     }
   }
-  return (double)answered / (now_s() - start_s);
+  share->per_second = (double)answered / (now_s() - start_s);
+  return NULL;
 }
 
 int main(int argc, char** argv) {
   static struct connection all[kMaxConnections];
-  if (argc != 5) {
-    fprintf(stderr, "usage: load PORT CONNECTIONS SECONDS KEYS\n");
+  static struct share shares[kMaxConnections];
+  if (argc != 5 && argc != 6) {
+    fprintf(stderr, "usage: load PORT CONNECTIONS SECONDS KEYS [THREADS]\n");
     return 2;
   }
   const int connections = atoi(argv[2]);
   const uint64_t keys = strtoull(argv[4], NULL, 10);
-  if (connections < 1 || connections > kMaxConnections || keys == 0) {
-    fprintf(stderr, "load: from 1 to %d connections, and 1 key or more\n", kMaxConnections);
+  const int threads = argc == 6 ? atoi(argv[5]) : 1;
+  if (connections < 1 || connections > kMaxConnections || keys == 0 || threads < 1 ||
+      threads > connections) {
+    fprintf(stderr,
+            "load: from 1 to %d connections, 1 key or more, and no more threads than connections\n",
+            kMaxConnections);
     return 2;
   }
   for (int i = 0; i < connections; ++i) all[i].fd = connect_to(atoi(argv[1]));
-  printf("%.1f requests per second\n", requests_per_second(all, connections, atof(argv[3]), keys));
+  for (int i = 0; i < threads; ++i) {
+    const int first = connections * i / threads;
+    shares[i] = (struct share){.connections = &all[first],
+                               .count = connections * (i + 1) / threads - first,
+                               .seconds = atof(argv[3]),
+                               .keys = keys,
+                               .random = 0x9e3779b97f4a7c15u + (uint64_t)i};
+    /* A single thread is the first itself. */
+    if (i > 0 && pthread_create(&shares[i].thread, NULL, drive, &shares[i]) != 0) {
+      fail("load: pthread_create");
+    }
+  }
+  drive(&shares[0]);
+  double per_second = shares[0].per_second;
+  for (int i = 1; i < threads; ++i) {
+    pthread_join(shares[i].thread, NULL);
+    per_second += shares[i].per_second;
+  }
+  printf("%.1f requests per second\n", per_second);
   return 0;
 }

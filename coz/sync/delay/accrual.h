@@ -51,10 +51,10 @@ void EndStretch(GlobalLedger& global, ThreadLedger& thread, const void* site, ui
 // clock.
 template <typename Clock>
 void NoteCallAt(GlobalLedger& global, ThreadLedger& thread, const void* site, Clock now,
-                const SpreadRules& rules = SpreadRules()) {
+                CallsThatEnd ends, const SpreadRules& rules = SpreadRules()) {
   if (!Accrues(thread)) {
     thread.stretches.NoteSite(site);
-  } else if (thread.stretches.CallEnds() || OwesPause(global, thread)) {
+  } else if (thread.stretches.CallEnds(ends) || OwesPause(global, thread)) {
     EndStretch(global, thread, site, now(), rules);
   }
 }

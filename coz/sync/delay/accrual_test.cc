@@ -394,10 +394,10 @@ TEST_F(StretchTest, AHandlerThatInterruptsLeavesStretchesAlone) {
 
 TEST_F(StretchTest, OfCallsInQuickSuccessionFewEndAStretch) {
   constexpr int kCalls = 10000;
-  for (int i = 0; i < kCalls; ++i) sampled_.stretches.CallEnds();
+  for (int i = 0; i < kCalls; ++i) sampled_.stretches.CallEnds(CallsThatEnd::kFew);
   sampled_.stretches.Count(SampledUnit::kSelected, kUnit);
   int ends = 0;
-  for (int i = 0; i < kCalls; ++i) ends += sampled_.stretches.CallEnds() ? 1 : 0;
+  for (int i = 0; i < kCalls; ++i) ends += sampled_.stretches.CallEnds(CallsThatEnd::kFew) ? 1 : 0;
   EXPECT_GT(ends, 32);
   EXPECT_LE(ends, 80);
 }
@@ -405,14 +405,16 @@ TEST_F(StretchTest, OfCallsInQuickSuccessionFewEndAStretch) {
 TEST_F(StretchTest, CallsThatAreSkippedCountForThePaceOnce) {
   constexpr int kCalls = 10000;
   for (int i = 0; i < kCalls; ++i) {
-    if (!sampled_.stretches.SkipsCall()) sampled_.stretches.CallEnds();
+    if (!sampled_.stretches.SkipsCall(CallsThatEnd::kFew)) {
+      sampled_.stretches.CallEnds(CallsThatEnd::kFew);
+    }
   }
   sampled_.stretches.Count(SampledUnit::kSelected, kUnit);
   int looked_at = 0;
   for (int i = 0; i < kCalls; ++i) {
-    if (sampled_.stretches.SkipsCall()) continue;
+    if (sampled_.stretches.SkipsCall(CallsThatEnd::kFew)) continue;
     ++looked_at;
-    EXPECT_TRUE(sampled_.stretches.CallEnds());
+    EXPECT_TRUE(sampled_.stretches.CallEnds(CallsThatEnd::kFew));
   }
   EXPECT_GT(looked_at, 32);
   EXPECT_LE(looked_at, 80);
@@ -541,10 +543,10 @@ TEST_F(TakeSampleTest, AThreadThatIsKnownToRunTheUnitAccruesFromItsFirstSampleOn
 
 // 64 calls in each of its periods end a stretch.
 TEST_F(TakeSampleTest, NoCallIsSkippedForASampleOfManyPeriods) {
-  for (int i = 0; i < 4 * 64; ++i) EXPECT_TRUE(thread_.stretches.CallEnds());
+  for (int i = 0; i < 4 * 64; ++i) EXPECT_TRUE(thread_.stretches.CallEnds(CallsThatEnd::kFew));
   for (int i = 0; i < 4 * 64; ++i) EXPECT_TRUE(thread_.releases.IsDue());
   Take(Selected(4));
-  EXPECT_FALSE(thread_.stretches.SkipsCall());
+  EXPECT_FALSE(thread_.stretches.SkipsCall(CallsThatEnd::kFew));
   EXPECT_FALSE(thread_.releases.Skips());
 }
 
@@ -588,13 +590,15 @@ class BaselineTest : public ::testing::Test {
       for (int i = 0; i < 200; ++i) Period(i % 4 != 3);
     }
     void Period(bool in_unit) {
-      constexpr int kCalls = 500;  // more than CallPace::kMostLooks
+      constexpr int kCalls = 500;  // more than CallPace::kFewLooks
       for (int i = 0; i < kCalls; ++i) {
         seam.now_ns += kPeriodNs / kCalls;
         const bool skips = Accrues(thread) && !IsBehind(*global, thread) &&
-                           thread.stretches.SkipsCall();  // as MaySkipCall
+                           thread.stretches.SkipsCall(CallsThatEnd::kFew);  // as MaySkipCall
         skipped += skips ? 1 : 0;
-        if (!skips) NoteCallAt(*global, thread, kInside, [this] { return seam.NowNs(); });
+        if (!skips)
+          NoteCallAt(
+              *global, thread, kInside, [this] { return seam.NowNs(); }, CallsThatEnd::kFew);
       }
       const SampledUnit unit = in_unit ? SampledUnit::kSelected : SampledUnit::kOther;
       TakeSample(*global, thread, shared,

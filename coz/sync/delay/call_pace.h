@@ -17,29 +17,32 @@ namespace coz::delay {
 class CallPace {
  public:
   // So many calls in a sampling period are looked at, at most. A look reads the clock.
-  static constexpr uint32_t kMostLooks = 64;
+  static constexpr uint32_t kFewLooks = 64;
+  static constexpr uint32_t kManyLooks = 256;
 
   // At each call: whether it is looked at.
-  bool IsDue() { return (++calls_ & skipped_) == 0; }
+  bool IsDue() { return (++calls_ & Mask()) == 0; }
 
   // Whether this call is none that is looked at, and counts it then. Otherwise IsDue() is next.
   bool Skips() {
-    if (((calls_ + 1) & skipped_) == 0) return false;
+    if (((calls_ + 1) & Mask()) == 0) return false;
     ++calls_;
     return true;
   }
 
   // At each sample of the thread, which stands for so many periods, of a CPU timer for several.
-  void NoteSample(uint64_t periods) {
-    const uint64_t most_looks = kMostLooks * std::max<uint64_t>(periods, 1);
-    skipped_ = 0;
-    while (calls_ / (skipped_ + 1) > most_looks) skipped_ = skipped_ * 2 + 1;
+  void NoteSample(uint64_t periods, uint32_t looks_in_period = kFewLooks) {
+    const uint64_t most_looks = looks_in_period * std::max<uint64_t>(periods, 1);
+    skips_ = 0;
+    while (uint64_t{calls_} >> skips_ > most_looks) ++skips_;
     calls_ = 0;
   }
 
  private:
-  uint32_t calls_;    // since the last sample
-  uint32_t skipped_;  // a mask: one of (mask + 1) calls is looked at
+  uint32_t Mask() const { return (uint32_t{1} << skips_) - 1; }
+
+  uint32_t calls_ : 27;  // since the last sample
+  uint32_t skips_ : 5;   // one of 2^skips_ calls is looked at
 };
 
 }  // namespace coz::delay

@@ -26,7 +26,8 @@ void Stretches::Reset() {
   selection_.store(0, std::memory_order_relaxed);
   busy_.store(0, std::memory_order_relaxed);
   site_.store(nullptr, std::memory_order_relaxed);
-  pace_ = {};
+  lock_pace_ = {};
+  wake_pace_ = {};
   for (Kind& kind : kinds_) kind = {};
 }
 
@@ -128,7 +129,8 @@ void Stretches::Count(SampledUnit sampled, uint32_t selected_unit, uint64_t peri
     unit_ = selected_unit;
   }
   PlaceFor(site()).CountSample(sampled);
-  pace_.NoteSample(periods);
+  lock_pace_.NoteSample(periods);
+  wake_pace_.NoteSample(periods, CallPace::kManyLooks);
 }
 
 void Stretches::BeginAccrual(uint64_t selection, uint64_t now_ns) {

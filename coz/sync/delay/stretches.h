@@ -52,6 +52,14 @@ struct SpreadRules {
   uint64_t most_samples_behind = 2;
 };
 
+// Which calls end a stretch where calls follow each other quickly. A call that is left out imposes
+// nothing. Where it wakes another thread, that thread then pays for what the next call imposes.
+enum class CallsThatEnd {
+  kFew,   // locks, which take about as long as a reading of the clock
+  kMany,  // calls that wake or wait
+  kEach,  // calls that are system calls in any case
+};
+
 class Stretches {
  public:
   // Kinds that a thread knows, one of which is the pool of all that it has no place for.
@@ -136,10 +144,10 @@ class Stretches {
     return taken_ns;
   }
 
-  // Whether this wrapped call ends a stretch. Where calls follow each other quickly, few do.
-  bool CallEnds() { return pace_.IsDue(); }
+  // Whether this wrapped call ends a stretch.
+  bool CallEnds(CallsThatEnd ends) { return ends == CallsThatEnd::kEach || PaceOf(ends).IsDue(); }
   // Whether it ends none, and counts it then. Otherwise CallEnds() is next.
-  bool SkipsCall() { return pace_.Skips(); }
+  bool SkipsCall(CallsThatEnd ends) { return ends != CallsThatEnd::kEach && PaceOf(ends).Skips(); }
 
   // The thread stops running: it is about to wait or to pause.
   void Stop(uint64_t now_ns) {
@@ -188,6 +196,9 @@ class Stretches {
     void Halve();
   };
 
+  CallPace& PaceOf(CallsThatEnd ends) {
+    return ends == CallsThatEnd::kFew ? lock_pace_ : wake_pace_;
+  }
   Kind* FindOwn(const void* wanted);
   // The kind that tells of stretches behind `wanted`: their own, or the pool where that has too few
   // samples. Null where neither has any.
@@ -222,7 +233,8 @@ class Stretches {
   uint64_t accrued_ns_;  // accrued and not imposed yet
   // The delay that samples stand for, less what has accrued for it.
   int64_t balance_ns_;
-  CallPace pace_;
+  CallPace lock_pace_;
+  CallPace wake_pace_;
   // The delay that accrues per running time of the stretch in progress; kWholeRate means all of it,
   // kImposesNothing that this is a baseline.
   std::atomic<uint32_t> rate_;

@@ -26,7 +26,7 @@ template <typename Call>
 ssize_t CallBetween(int in, int out, Call call) {
   PayBeforeIo(out, IoSide::kOutput);
   NoteWakesThrough(out, IoSide::kOutput);
-  return WaitForIo(
+  return WaitHavingPaid(
       call,
       [=](ssize_t result) {
         if (result < 0) return uint64_t{0};

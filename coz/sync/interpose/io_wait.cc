@@ -98,7 +98,7 @@ void io_internal::EndWithExcess(delay::ThreadLedger& caller, const delay::Wait& 
 void PayBeforeWaking(uint64_t key) {
   const delay::ThreadLedger* caller = CurrentThreadLedger();
   if (caller == nullptr) return;
-  PayIfBehind();
+  PayIfBehind<CallsThatEnd::kEach>();
   Publish(*caller, key);
   NoteWakeBy(key);
 }

@@ -116,7 +116,7 @@ void PayBeforeWaking(uint64_t key);
 inline void PayBeforeIo(int fd, IoSide side) {
   delay::ThreadLedger* caller = CurrentThreadLedger();
   if (caller == nullptr) return;
-  PayIfBehind();
+  PayIfBehind<CallsThatEnd::kEach>();
   const auto& published_ns =
       io_internal::g_published_ns[static_cast<int>(side)]
                                  [static_cast<unsigned>(fd) % io_internal::kDescriptors];
@@ -158,16 +158,15 @@ struct NotOutside {
   }
 };
 
-// Makes `call` as a wait. `find_waker` takes its result. It returns the local delay that the waker
+// Makes `call` as a wait of a caller that has just paid. `find_waker` takes its result. It returns the local delay that the waker
 // has left, or 0. It is called only where there may be something to credit. `kind_of` takes the
 // result and the wait's start, and says what has ended the wait (EndOutsideWait).
 template <IoWait kWait = IoWait::kInput, typename Call, typename FindWaker,
           typename KindOf = NotOutside>
-inline auto WaitForIo(Call call, FindWaker find_waker, KindOf kind_of = KindOf()) {
+inline auto WaitHavingPaid(Call call, FindWaker find_waker, KindOf kind_of = KindOf()) {
   constexpr bool kIsOutput = kWait == IoWait::kOutput;
   delay::ThreadLedger* caller = CurrentThreadLedger();
   if (__builtin_expect(caller == nullptr, 0)) return call();
-  PayIfBehind();
   const uint64_t global_ns =
       sync_internal::g_ledger->global_delay_ns.load(std::memory_order_relaxed);
   const bool has_excess = delay::HasExcess(*sync_internal::g_ledger, *caller);
@@ -206,6 +205,14 @@ inline auto WaitForIo(Call call, FindWaker find_waker, KindOf kind_of = KindOf()
   return result;
 }
 
+// The same, and the caller pays first.
+template <IoWait kWait = IoWait::kInput, typename Call, typename FindWaker,
+          typename KindOf = NotOutside>
+inline auto WaitForIo(Call call, FindWaker find_waker, KindOf kind_of = KindOf()) {
+  PayIfBehind<CallsThatEnd::kEach>();
+  return WaitHavingPaid<kWait>(call, find_waker, kind_of);
+}
+
 // Makes `call`, which reads from or writes to `fd`.
 template <typename Call>
 inline auto CallIo(int fd, IoSide side, Call call) {
@@ -215,8 +222,8 @@ inline auto CallIo(int fd, IoSide side, Call call) {
   const auto kind_of = [=](auto result, uint64_t) {
     return result >= 0 && !IsWokenByTree(fd, side) ? WaitKindOf(fd, side) : delay::WaitKind::kNone;
   };
-  if (side == IoSide::kInput) return WaitForIo(call, find_waker, kind_of);
-  return WaitForIo<IoWait::kOutput>(call, find_waker, kind_of);
+  if (side == IoSide::kInput) return WaitHavingPaid(call, find_waker, kind_of);
+  return WaitHavingPaid<IoWait::kOutput>(call, find_waker, kind_of);
 }
 
 // Makes `call`, in which no profiled thread takes part: it reads or writes a file. A wait only

@@ -13,7 +13,7 @@ __thread delay::WaitedMonitors t_waited_monitors
 }  // namespace sync_internal
 
 void PayBeforeAcquireAt(delay::ThreadLedger& thread, const void* mutex, const void* site) {
-  ImposeAtCall(thread, site);
+  ImposeAtCall(thread, site, CallsThatEnd::kFew);
   // Only a thread that accrues may be earlier in virtual time than in real time.
   if (delay::Accrues(thread)) {
     delay::GoOnAfterRelease(*sync_internal::g_ledger, sync_internal::g_monitors,

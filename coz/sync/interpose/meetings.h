@@ -28,7 +28,8 @@ void PayBeforeAcquireAt(delay::ThreadLedger& thread, const void* mutex, const vo
 // caller may be earlier in virtual time than the last release.
 [[gnu::always_inline]] inline bool MaySkipAcquire(delay::ThreadLedger& caller, const void* mutex,
                                                   const void* site) {
-  return sync_internal::g_monitors.Find(mutex) == nullptr && MaySkipCall(caller, site);
+  return sync_internal::g_monitors.Find(mutex) == nullptr &&
+         MaySkipCall(caller, site, CallsThatEnd::kFew);
 }
 [[gnu::always_inline]] inline void PayBeforeAcquire(const void* mutex) {
   delay::ThreadLedger* thread = CurrentThreadLedger();
@@ -51,7 +52,7 @@ void NoteWaitHere(const delay::ThreadLedger& thread, const void* mutex);
 template <typename Call>
 [[gnu::noinline, gnu::cold]] auto PayAndReleaseSlowly(const void* mutex, const void* site,
                                                       bool is_due, Call call) {
-  PayBeforeWakeAt(mutex, site);
+  PayBeforeWakeAt(mutex, site, CallsThatEnd::kFew);
   if (is_due) NoteReleaseHere(*CurrentThreadLedger(), mutex);
   return call();
 }
@@ -62,7 +63,8 @@ template <typename Call>
   const bool is_due = thread->releases.IsDue();
   // One branch for both.
   if (__builtin_expect(int{!CallerHasNoBusiness(*thread)} | int{is_due}, 0)) {
-    if (!is_due && CallerIsLevel(*thread) && MaySkipCall(*thread, COZ_CALL_SITE())) {
+    if (!is_due && CallerIsLevel(*thread) &&
+        MaySkipCall(*thread, COZ_CALL_SITE(), CallsThatEnd::kFew)) {
       return call();
     }
     return PayAndReleaseSlowly(mutex, COZ_CALL_SITE(), is_due, call);

@@ -84,7 +84,7 @@ template <typename WaitCall>
     return WaitForLock(mutex, WaitStart::kMayBeOver, wait_call);
   }
   if (__libc_single_threaded) {
-    PayIfBehind();
+    PayIfBehind<CallsThatEnd::kFew>();
     return wait_call();
   }
   const auto try_call = [](pthread_mutex_t* tried) {
@@ -151,12 +151,12 @@ int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
 }
 
 int pthread_rwlock_tryrdlock(pthread_rwlock_t* lock) noexcept {
-  coz::interpose::PayIfBehind();
+  coz::interpose::PayIfBehind<coz::interpose::CallsThatEnd::kFew>();
   return NoteTry(g_real.pthread_rwlock_tryrdlock(lock), EBUSY);
 }
 
 int pthread_rwlock_trywrlock(pthread_rwlock_t* lock) noexcept {
-  coz::interpose::PayIfBehind();
+  coz::interpose::PayIfBehind<coz::interpose::CallsThatEnd::kFew>();
   return NoteTry(g_real.pthread_rwlock_trywrlock(lock), EBUSY);
 }
 
@@ -203,7 +203,8 @@ int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock,
 }
 
 int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
-  return PayAndCall(lock, [=] { return g_real.pthread_rwlock_unlock(lock); });
+  return PayAndCall<coz::interpose::CallsThatEnd::kFew>(
+      lock, [=] { return g_real.pthread_rwlock_unlock(lock); });
 }
 
 int pthread_spin_lock(pthread_spinlock_t* lock) noexcept {
@@ -212,13 +213,14 @@ int pthread_spin_lock(pthread_spinlock_t* lock) noexcept {
 }
 
 int pthread_spin_trylock(pthread_spinlock_t* lock) noexcept {
-  coz::interpose::PayIfBehind();
+  coz::interpose::PayIfBehind<coz::interpose::CallsThatEnd::kFew>();
   return NoteTry(g_real.pthread_spin_trylock(lock), EBUSY);
 }
 
 int pthread_spin_unlock(pthread_spinlock_t* lock) noexcept {
-  return PayAndCall(const_cast<const void*>(static_cast<const volatile void*>(lock)),
-                    [=] { return g_real.pthread_spin_unlock(lock); });
+  return PayAndCall<coz::interpose::CallsThatEnd::kFew>(
+      const_cast<const void*>(static_cast<const volatile void*>(lock)),
+      [=] { return g_real.pthread_spin_unlock(lock); });
 }
 
 }  // extern "C"

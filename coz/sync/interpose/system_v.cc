@@ -48,7 +48,7 @@ void TellOfOperations(int set, const Operations& operations) {
   constexpr size_t kMost = 500;  // of the kernel (SEMOPM)
   const delay::ThreadLedger* const caller = CurrentThreadLedger();
   if (caller == nullptr) return;
-  PayIfBehind();
+  PayIfBehind<CallsThatEnd::kEach>();
   if (!HasNews(*caller) || operations.count > kMost ||
       !IsReadable(operations.first, operations.count * sizeof(sembuf))) {
     return;
@@ -81,7 +81,7 @@ int CallSemaphores(int set, const Operations& operations, Call call) {
     }
     return delay::WaitKind::kSemaphore;
   };
-  return WaitForIo(call, find_waker, kind_of);
+  return WaitHavingPaid(call, find_waker, kind_of);
 }
 
 // An operation that must not wait fails with the same error as one whose time is over.
@@ -100,7 +100,7 @@ auto CallMessages(int queue, QueueSide side, Call call) {
   const uint64_t room = MessagesKey(queue, IoSide::kInput);
   const uint64_t awaited = side == QueueSide::kSends ? room : arrival;
   if (const delay::ThreadLedger* caller = CurrentThreadLedger()) {
-    PayIfBehind();
+    PayIfBehind<CallsThatEnd::kEach>();
     if (HasNews(*caller)) TellOnce(*caller, side == QueueSide::kSends ? arrival : room);
   }
   const auto find_waker = [=](auto result) { return result >= 0 ? WakerBy(awaited) : 0; };
@@ -108,8 +108,8 @@ auto CallMessages(int queue, QueueSide side, Call call) {
     return result >= 0 && !IsWokenByTree(awaited) ? delay::WaitKind::kMessages
                                                   : delay::WaitKind::kNone;
   };
-  if (side == QueueSide::kReceives) return WaitForIo(call, find_waker, kind_of);
-  return WaitForIo<IoWait::kOutput>(call, find_waker, kind_of);
+  if (side == QueueSide::kReceives) return WaitHavingPaid(call, find_waker, kind_of);
+  return WaitHavingPaid<IoWait::kOutput>(call, find_waker, kind_of);
 }
 
 // Whether the call of semctl changes values, for which threads may wait.

@@ -211,33 +211,33 @@ void PayForStretchesInProgress(delay::ThreadLedger& thread) {
   if (lead_ns(MonotonicNowNs()) != 0) PayAll(thread, lead_ns, PauseBy::kSleep);
 }
 
-void NoteCallHere(delay::ThreadLedger& thread, const void* site) {
+void NoteCallHere(delay::ThreadLedger& thread, const void* site, CallsThatEnd ends) {
   if (HasLeftThreadSync()) return;
-  delay::NoteCallAt(*sync_internal::g_ledger, thread, site, MonotonicNowNs);
+  delay::NoteCallAt(*sync_internal::g_ledger, thread, site, MonotonicNowNs, ends);
 }
 
-void ImposeAtCall(delay::ThreadLedger& thread, const void* site) {
+void ImposeAtCall(delay::ThreadLedger& thread, const void* site, CallsThatEnd ends) {
   if (HasLeftThreadSync()) return;
   if (__builtin_expect(delay::MayBeCrowded(*sync_internal::g_ledger), 0)) LookAtCpu(thread);
-  NoteCallHere(thread, site);
+  NoteCallHere(thread, site, ends);
 }
 
 void PayAfterImposing(delay::ThreadLedger& thread) {
   if (!HasLeftThreadSync()) PayWhatIsOwed(thread, PauseBy::kWhatIsBest);
 }
 
-void PayAtCall(delay::ThreadLedger& thread, const void* site) {
-  ImposeAtCall(thread, site);
+void PayAtCall(delay::ThreadLedger& thread, const void* site, CallsThatEnd ends) {
+  ImposeAtCall(thread, site, ends);
   PayAfterImposing(thread);
 }
 
-void PayBeforeWakeAt(const void* object, const void* site) {
+void PayBeforeWakeAt(const void* object, const void* site, CallsThatEnd ends) {
   delay::ThreadLedger* thread = CurrentThreadLedger();
   if (thread == nullptr) return;
   if (!CallerIsBehind(*thread)) {
     NoteCall(*thread, site);
-  } else if (!MaySkipCall(*thread, site)) {
-    PayAtCall(*thread, site);
+  } else if (!MaySkipCall(*thread, site, ends)) {
+    PayAtCall(*thread, site, ends);
   }
   delay::PublishExcess(*sync_internal::g_ledger, *thread, object);
 }

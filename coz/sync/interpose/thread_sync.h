@@ -25,6 +25,8 @@
 
 namespace coz::interpose {
 
+using delay::CallsThatEnd;
+
 // Hooks by which the owner of the thread slots (coz/runtime) takes part in the life of threads.
 struct ThreadHooks {
   // Returns the ledger of a thread that is about to be created, or null where it cannot be
@@ -144,9 +146,10 @@ inline bool CallerIsBehind(const delay::ThreadLedger& caller) {
 // Whether a caller that is behind may go on without a look at this call, which returns to `site`.
 // It may where it has nothing to pay for now, and the call ends no stretch. Nearly all calls in
 // quick succession may. A look costs most where locks are held meanwhile.
-[[gnu::always_inline]] inline bool MaySkipCall(delay::ThreadLedger& caller, const void* site) {
+[[gnu::always_inline]] inline bool MaySkipCall(delay::ThreadLedger& caller, const void* site,
+                                               CallsThatEnd ends = CallsThatEnd::kMany) {
   if (delay::OwesPause(*sync_internal::g_ledger, caller)) return false;
-  if (delay::Accrues(caller)) return caller.stretches.SkipsCall();
+  if (delay::Accrues(caller)) return caller.stretches.SkipsCall(ends);
   caller.stretches.NoteSite(site);
   return true;
 }
@@ -202,13 +205,16 @@ inline uint64_t BackOnCpu(delay::ThreadLedger& caller) {
 }
 
 // As PayDebt, at a call of the program that returns to `site`. A stretch ends there.
-void PayAtCall(delay::ThreadLedger& thread, const void* site);
+void PayAtCall(delay::ThreadLedger& thread, const void* site,
+               CallsThatEnd ends = CallsThatEnd::kMany);
 // The same in two steps.
-void ImposeAtCall(delay::ThreadLedger& thread, const void* site);
+void ImposeAtCall(delay::ThreadLedger& thread, const void* site,
+                  CallsThatEnd ends = CallsThatEnd::kMany);
 void PayAfterImposing(delay::ThreadLedger& thread);
 
 // As PayAtCall, without the pause.
-void NoteCallHere(delay::ThreadLedger& thread, const void* site);
+void NoteCallHere(delay::ThreadLedger& thread, const void* site,
+                  CallsThatEnd ends = CallsThatEnd::kMany);
 
 // Notes `site`, where the program goes on after a wrapped call. COZ_CALL_SITE() gives the program's
 // place only where everything up to the wrapped call is inlined. Else it gives a place in this
@@ -227,11 +233,14 @@ inline void ImposeAllAccruedHere(delay::ThreadLedger& thread) {
 }
 
 // A thread calls this before anything that may wake or overtake another thread.
+template <CallsThatEnd kEnds = CallsThatEnd::kMany>
 [[gnu::always_inline]] inline void PayIfBehind() {
   delay::ThreadLedger* thread = CurrentThreadLedger();
   if (thread == nullptr) return;
   if (__builtin_expect(CallerIsBehind(*thread), 0)) {
-    if (!MaySkipCall(*thread, COZ_CALL_SITE())) PayAtCall(*thread, COZ_CALL_SITE());
+    if (!MaySkipCall(*thread, COZ_CALL_SITE(), kEnds)) {
+      PayAtCall(*thread, COZ_CALL_SITE(), kEnds);
+    }
   } else {
     NoteCall(*thread, COZ_CALL_SITE());
   }
@@ -251,26 +260,26 @@ void PayForStretchesInProgress(delay::ThreadLedger& thread);
 
 // Pays, and leaves the caller's excess for the threads that it wakes through `object`. For a call
 // that returns to `site`.
-void PayBeforeWakeAt(const void* object, const void* site);
+void PayBeforeWakeAt(const void* object, const void* site, CallsThatEnd ends = CallsThatEnd::kMany);
 [[gnu::always_inline]] inline void PayBeforeWake(const void* object) {
   PayBeforeWakeAt(object, COZ_CALL_SITE());
 }
 
 // Makes `call` after PayBeforeWake(object). Nearly always the caller neither owes nor has excess;
 // this is then a jump to `call`.
-template <typename Call>
+template <CallsThatEnd kEnds, typename Call>
 [[gnu::noinline, gnu::cold]] auto PayAndCallSlowly(const void* object, const void* site,
                                                    Call call) {
-  PayBeforeWakeAt(object, site);
+  PayBeforeWakeAt(object, site, kEnds);
   return call();
 }
-template <typename Call>
+template <CallsThatEnd kEnds = CallsThatEnd::kMany, typename Call>
 [[gnu::always_inline]] inline auto PayAndCall(const void* object, Call call) {
   delay::ThreadLedger* thread = CurrentThreadLedger();
   if (__builtin_expect(thread == nullptr, 0)) return call();
   if (__builtin_expect(!CallerHasNoBusiness(*thread), 0)) {
-    if (CallerIsLevel(*thread) && MaySkipCall(*thread, COZ_CALL_SITE())) return call();
-    return PayAndCallSlowly(object, COZ_CALL_SITE(), call);
+    if (CallerIsLevel(*thread) && MaySkipCall(*thread, COZ_CALL_SITE(), kEnds)) return call();
+    return PayAndCallSlowly<kEnds>(object, COZ_CALL_SITE(), call);
   }
   NoteCall(*thread, COZ_CALL_SITE());
   return call();

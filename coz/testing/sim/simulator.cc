@@ -408,7 +408,8 @@ void Simulator::NoteCall(Thread& thread) {
   if (delay::IsBehind(*ledger_, thread.ledger) || delay::Accrues(thread.ledger)) LookAtCpu(thread);
   Imposing([&] {
     const auto now = [this] { return now_ns_; };
-    delay::NoteCallAt(*ledger_, thread.ledger, site, now, options_.spread);
+    delay::NoteCallAt(*ledger_, thread.ledger, site, now, delay::CallsThatEnd::kMany,
+                      options_.spread);
   });
 }
 
