@@ -1,5 +1,6 @@
 // Asks memcached for random keys, in a closed loop on each of some connections, and prints requests
-// per second. A thread serves its part of the connections, so the load takes no more CPUs than that.
+// per second. A thread serves its part of the connections, so the load takes no more CPUs than
+// that.
 //
 //   load PORT CONNECTIONS SECONDS KEYS [THREADS]       keys are key-00000000 to KEYS - 1
 #include <arpa/inet.h>

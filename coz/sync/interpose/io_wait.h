@@ -158,9 +158,10 @@ struct NotOutside {
   }
 };
 
-// Makes `call` as a wait of a caller that has just paid. `find_waker` takes its result. It returns the local delay that the waker
-// has left, or 0. It is called only where there may be something to credit. `kind_of` takes the
-// result and the wait's start, and says what has ended the wait (EndOutsideWait).
+// Makes `call` as a wait of a caller that has just paid. `find_waker` takes its result. It returns
+// the local delay that the waker has left, or 0. It is called only where there may be something to
+// credit. `kind_of` takes the result and the wait's start, and says what has ended the wait
+// (EndOutsideWait).
 template <IoWait kWait = IoWait::kInput, typename Call, typename FindWaker,
           typename KindOf = NotOutside>
 inline auto WaitHavingPaid(Call call, FindWaker find_waker, KindOf kind_of = KindOf()) {
