@@ -113,7 +113,7 @@ void EndWithExcess(delay::ThreadLedger& caller, const delay::Wait& wait,
 // threads that an operation on `side` of `fd` may wake.
 void PayBeforeWaking(uint64_t key);
 
-inline void PayBeforeIo(int fd, IoSide side) {
+[[gnu::always_inline]] inline void PayBeforeIo(int fd, IoSide side) {
   delay::ThreadLedger* caller = CurrentThreadLedger();
   if (caller == nullptr) return;
   PayIfBehind<CallsThatEnd::kEach>();
