@@ -596,9 +596,9 @@ class BaselineTest : public ::testing::Test {
         const bool skips = Accrues(thread) && !IsBehind(*global, thread) &&
                            thread.stretches.SkipsCall(CallsThatEnd::kFew);  // as MaySkipCall
         skipped += skips ? 1 : 0;
-        if (!skips)
-          NoteCallAt(
-              *global, thread, kInside, [this] { return seam.NowNs(); }, CallsThatEnd::kFew);
+        if (skips) continue;
+        NoteCallAt(
+            *global, thread, kInside, [this] { return seam.NowNs(); }, CallsThatEnd::kFew);
       }
       const SampledUnit unit = in_unit ? SampledUnit::kSelected : SampledUnit::kOther;
       TakeSample(*global, thread, shared,

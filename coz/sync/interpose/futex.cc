@@ -74,13 +74,13 @@ long CallInVirtualTime(const SystemCall& call, Timeout timeout, long SystemCall:
 // A thread that begins to wait need not pay. But it imposes what has accrued, so that the others
 // see how far it has come.
 void EndStretchBeforeWait(const SystemCall& call) {
-  NoteCallHere(*CurrentThreadLedger(), call.site);
+  NoteCallHere(*CurrentThreadLedger(), call.site, CallsThatEnd::kEach);
 }
 
 void PayBefore(const SystemCall& call) {
   delay::ThreadLedger& thread = *CurrentThreadLedger();
   if (CallerIsBehind(thread)) {
-    PayAtCall(thread, call.site);
+    PayAtCall(thread, call.site, CallsThatEnd::kEach);
   } else {
     NoteCall(thread, call.site);
   }
@@ -99,7 +99,7 @@ long Wait(const void* word, const SystemCall& call, Timeout timeout,
 }
 
 long Wake(const void* word, const SystemCall& call) {
-  PayBeforeWakeAt(word, call.site);
+  PayBeforeWakeAt(word, call.site, CallsThatEnd::kEach);
   return call();
 }
 
@@ -133,7 +133,7 @@ long Futex(const SystemCall& call) {
     case FUTEX_CMP_REQUEUE:
     case FUTEX_CMP_REQUEUE_PI:
     case FUTEX_WAKE_OP:
-      PayBeforeWakeAt(AsObject(static_cast<uint64_t>(call.e)), call.site);
+      PayBeforeWakeAt(AsObject(static_cast<uint64_t>(call.e)), call.site, CallsThatEnd::kEach);
       return Wake(word, call);
     case FUTEX_WAKE:
     case FUTEX_WAKE_BITSET:

@@ -1,11 +1,13 @@
 // Which wrapped calls end a stretch where calls follow each other quickly. One that does not
 // imposes nothing, so a thread that it wakes would pay for what the next call imposes.
 #include <gtest/gtest.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "coz/base/clock.h"
@@ -57,7 +59,7 @@ TEST_F(StretchEndTest, EachOutputAndInputEndsOne) {
                      ASSERT_EQ(recv(pair[1], &byte, 1, 0), 1);
                    }),
             kQuickly);
-  EXPECT_GE(outputs, kQuickly);
+  EXPECT_GE(outputs, 2 * kQuickly - 1);
   close(pair[0]);
   close(pair[1]);
 }
@@ -71,6 +73,21 @@ TEST_F(StretchEndTest, EachPollEndsOne) {
   EXPECT_EQ(EndsOf(kQuickly, [&] { ASSERT_EQ(epoll_wait(epoll, &event, 1, -1), 1); }), kQuickly);
   close(epoll);
   close(watched);
+}
+
+TEST_F(StretchEndTest, EachFutexCallOfTheProgramEndsOne) {
+  int word = 1;
+  int wakes = 0;
+  EXPECT_EQ(EndsOf(kQuickly,
+                   [&] {
+                     syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+                     if (stretches_.site() != nullptr) ++wakes;
+                     stretches_.NoteSite(nullptr);
+                     // Returns at once.
+                     syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+                   }),
+            kQuickly);
+  EXPECT_GE(wakes, 2 * kQuickly - 1);
 }
 
 // Calls the mutex as often as a thread does that hands over in quick succession.
