@@ -261,7 +261,7 @@ class MemcachedTest(unittest.TestCase):
             serving.join()
         self.assertEqual(told, [b"shutdown\r\n"])
         self.assertEqual(asked.call_count, 2)
-        self.assertEqual(load.call_args.args[0][-1], 10_000)
+        self.assertEqual(load.call_args.args[0][-2], 10_000)  # keys, before the number of threads
         self.assertIn("-A", memcached.command("after"))  # without it, it refuses to
 
 
