@@ -43,6 +43,8 @@ class ProcessesTest(unittest.TestCase):
     def test_descendants_are_told_without_those_of_the_same_program(self):
         process, child = self.child_of("sh -c 'sleep 1000 & echo $!; wait' & wait")
         try:
+            # A child runs its parent's program up to its exec(2), which may come after its number.
+            processes.wait_until(lambda: pathlib.Path("/proc/%d/comm" % child).read_text() == "sleep\n", 60, "its exec")
             self.assertEqual(processes.descendants(process.pid), [child])
         finally:
             processes.end(process, signal.SIGTERM, 60)
