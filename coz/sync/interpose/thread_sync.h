@@ -77,6 +77,8 @@ extern delay::GlobalLedger* g_ledger __attribute__((visibility("hidden")));
 extern ThreadHooks g_hooks __attribute__((visibility("hidden")));
 extern std::atomic<bool> g_left_for_good __attribute__((visibility("hidden")));
 extern std::atomic<bool> g_admits_late_threads __attribute__((visibility("hidden")));
+// The CPU time that a pause asleep takes, in the mean of the last ones of all threads.
+extern std::atomic<uint32_t> g_sleep_cost_ns __attribute__((visibility("hidden")));
 // The ledger of a thread that has none: it gets one where late threads are admitted. Else null.
 delay::ThreadLedger* LateLedger();
 }  // namespace sync_internal

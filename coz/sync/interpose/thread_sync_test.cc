@@ -75,6 +75,49 @@ TEST_F(ToldWaitTest, WhatAHandlerPaysInAPauseIsAskedForOnce) {
   EXPECT_LE(thread_.asked_ns.load(), thread_.paused_ns.load());
 }
 
+// How often the thread has slept.
+long Sleeps() {
+  rusage usage = {};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw;
+}
+
+class SleepCostTest : public ToldWaitTest {
+ protected:
+  SleepCostTest() { EnterThreadSync(&thread_, global_->global_delay_ns); }
+  ~SleepCostTest() override {
+    LeaveThreadSync();
+    sync_internal::g_sleep_cost_ns = 0;
+  }
+
+  // Whether a pause for `owed_ns` sleeps, after a wait or at another call.
+  bool SleepsFor(
+      uint64_t owed_ns, void (*pay)() = [] { PayIfBehind(); }) {
+    const long sleeps = Sleeps();
+    const uint64_t before_ns = thread_.paused_ns;
+    thread_.local_delay_ns.store(global_->global_delay_ns);
+    global_->global_delay_ns += owed_ns;
+    pay();
+    EXPECT_GE(thread_.paused_ns - before_ns, owed_ns);
+    return Sleeps() != sleeps;
+  }
+};
+
+TEST_F(SleepCostTest, PauseThatTakesLessThanToFallAsleepKeepsItsCpu) {
+  sync_internal::g_sleep_cost_ns = 30 * kNsPerUs;
+  for (void (*pay)() : {+[] { PayIfBehind(); }, +[] { PayAfterWait(); }}) {
+    EXPECT_FALSE(SleepsFor(29 * kNsPerUs, pay));
+    EXPECT_TRUE(SleepsFor(100 * kNsPerMs, pay));
+    sync_internal::g_sleep_cost_ns = 30 * kNsPerUs;
+  }
+}
+
+TEST_F(SleepCostTest, IsWhatSleepingTakes) {
+  for (int i = 0; i < 10; ++i) SleepsFor(kNsPerMs);
+  EXPECT_GT(sync_internal::g_sleep_cost_ns, 0u);
+  EXPECT_LE(sync_internal::g_sleep_cost_ns, 50 * kNsPerUs);
+}
+
 uint64_t g_queued_ns = 0;
 int g_looks = 0;
 
@@ -84,13 +127,6 @@ bool Queued(uint64_t* queued_ns) {
   return true;
 }
 bool QueuedUnknown(uint64_t*) { return false; }
-
-// How often the thread has slept.
-long Sleeps() {
-  rusage usage = {};
-  getrusage(RUSAGE_THREAD, &usage);
-  return usage.ru_nvcsw;
-}
 
 class CrowdTest : public ::testing::Test {
  protected:
