@@ -56,6 +56,8 @@ std::vector<Case> MakeCases() {
                {"starter", "helping", "serial"}),
       MakeCase("count_serial", "count under a mutex, then serial work", "rounds",
                {"starter", "helping", "serial"}),
+      MakeCase("own_locks", "contended mutex, and locks of each thread", "items",
+               {"inside", "outside"}),
       MakeCase("polling_wait", "spinning without the CPU's hint", "rounds", {"helper", "leader"}),
       MakeCase("wait_sleep", "a thread that sleeps, and a barrier", "rounds", {"nap"}),
       MakeCase("wait_pipe", "answers through a FIFO from outside", "items", {"answer"}),
