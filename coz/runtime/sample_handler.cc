@@ -280,8 +280,8 @@ void TakeSample(const sampler::Sample& sample, bool is_counting) {
     if (slot != nullptr) OnExtraSample(sample, slot->ledger);
     return;
   }
-  // A pause's CPU time has no sample. It would be one of where the thread pays, and another one less
-  // of where it works.
+  // A pause's CPU time has no sample. It would be one of where the thread pays, and another one
+  // less of where it works.
   if (slot != nullptr &&
       slot->ledger.pausing.load(std::memory_order_relaxed) != delay::kNotPausing) {
     interpose::LeaveOutOfPause(sample.weight * g_control->sampling_period_ns);

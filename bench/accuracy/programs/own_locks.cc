@@ -1,5 +1,5 @@
-// Two threads contend for a mutex. Both also take a lock of their own all the time, so that delay is
-// imposed, and paid for, in small parts.
+// Two threads contend for a mutex. Both also take a lock of their own all the time, so that delay
+// is imposed, and paid for, in small parts.
 #include <mutex>
 
 #include "bench/accuracy/workload.h"

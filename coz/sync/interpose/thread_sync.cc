@@ -106,8 +106,8 @@ struct Pause {
   uint64_t cpu_ns;  // without that of a handler's own pauses
 };
 
-// To fall asleep and to wake up may take more CPU time than to hold the CPU for the whole pause: 6 us
-// on some machines, 40 us on others. Beyond kMostSleepCostNs the thread sleeps in any case.
+// To fall asleep and to wake up may take more CPU time than to hold the CPU for the whole pause: 6
+// us on some machines, 40 us on others. Beyond kMostSleepCostNs the thread sleeps in any case.
 constexpr uint32_t kMostSleepCostNs = 50'000;
 bool IsCheaperToHold(uint64_t owed_ns) {
   return owed_ns < sync_internal::g_sleep_cost_ns.load(std::memory_order_relaxed);
