@@ -257,6 +257,10 @@ void ChangeSourceIfAsked() {
 
 namespace {
 
+uintptr_t StackPointerOf(const ucontext_t& context) {
+  return static_cast<uintptr_t>(context.uc_mcontext.gregs[REG_RSP]);
+}
+
 // A sample in a stub, as one in the code that the stub stands for.
 sampler::Sample InOriginal(sampler::Sample sample, const patch::Original& original,
                            ucontext_t* context) {
@@ -282,8 +286,7 @@ void TakeSample(const sampler::Sample& sample, bool is_counting) {
   }
   // A pause's CPU time has no sample. It would be one of where the thread pays, and another one
   // less of where it works.
-  if (slot != nullptr &&
-      slot->ledger.pausing.load(std::memory_order_relaxed) != delay::kNotPausing) {
+  if (slot != nullptr && interpose::IsInPause(slot->ledger, StackPointerOf(*sample.context))) {
     interpose::LeaveOutOfPause(sample.weight * g_control->sampling_period_ns);
     return;
   }

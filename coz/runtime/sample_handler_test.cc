@@ -1,5 +1,7 @@
 #include "coz/runtime/sample_handler.h"
 
+#include <setjmp.h>
+
 #include <memory>
 #include <thread>
 
@@ -11,7 +13,31 @@
 namespace coz::runtime {
 namespace {
 
+// A sample of code that no file is mapped for.
+void TakeSampleAt(const void* stack_pointer) {
+  ucontext_t context = {};
+  context.uc_mcontext.gregs[REG_RSP] =
+      static_cast<greg_t>(reinterpret_cast<uintptr_t>(stack_pointer));
+  sampler::Sample sample = {};
+  sample.ip = 1;
+  sample.context = &context;
+  sample.weight = 1;
+  sample.threads = 1;
+  OnSample(sample);
+}
+[[gnu::noinline]] void TakeSampleHere() { TakeSampleAt(__builtin_frame_address(0)); }
+
+enum class InPause { kNothing, kSample, kLongjmp };
+InPause g_in_pause = InPause::kNothing;
 uint64_t g_left_out_ns = 0;
+jmp_buf g_before_pause;
+
+// At the end of a pause.
+void Paused(uint64_t cpu_ns) {
+  g_left_out_ns += cpu_ns;
+  if (g_in_pause == InPause::kSample) TakeSampleHere();
+  if (g_in_pause == InPause::kLongjmp) longjmp(g_before_pause, 1);
+}
 
 class SampleHandlerTest : public ::testing::Test {
  protected:
@@ -21,16 +47,16 @@ class SampleHandlerTest : public ::testing::Test {
     control_->innermost_only = 1;
     runtime_internal::g_control = control_.get();
     interpose::ThreadHooks hooks = {};
-    hooks.paused = [](uint64_t cpu_ns) { g_left_out_ns += cpu_ns; };
+    hooks.paused = Paused;
     interpose::InitThreadSync(&control_->ledger, hooks);
     g_left_out_ns = 0;
+    g_in_pause = InPause::kNothing;
   }
   ~SampleHandlerTest() override {
     interpose::InitThreadSync(nullptr, {});
+    interpose::sync_internal::g_sleep_cost.ns = 0;
     runtime_internal::g_control = nullptr;
   }
-
-  delay::ThreadLedger& thread() { return control_->threads[0].ledger; }
 
   // What one test leaves in its thread is not there in the next.
   template <typename Function>
@@ -42,19 +68,15 @@ class SampleHandlerTest : public ::testing::Test {
     }).join();
   }
 
-  // A sample of code that no file is mapped for.
-  static void TakeSample() {
-    sampler::Sample sample = {};
-    sample.ip = 1;
-    sample.weight = 1;
-    sample.threads = 1;
-    OnSample(sample);
-  }
+  delay::ThreadLedger& thread() { return control_->threads[0].ledger; }
   uint64_t samples() const { return control_->counters.unmapped_samples; }
 
-  void Pause() {
-    control_->ledger.global_delay_ns += kNsPerMs;
+  void Pause(InPause in_pause) {
+    g_in_pause = in_pause;
+    thread().local_delay_ns.store(control_->ledger.global_delay_ns);
+    control_->ledger.global_delay_ns += 30 * kNsPerUs;
     interpose::PayIfBehind();
+    g_in_pause = InPause::kNothing;
   }
 
   const std::unique_ptr<shared::ControlBlock> control_ = std::make_unique<shared::ControlBlock>();
@@ -62,29 +84,39 @@ class SampleHandlerTest : public ::testing::Test {
 
 TEST_F(SampleHandlerTest, SampleInAPauseCountsNowhere) {
   InAThreadOfItsOwn([this] {
-    TakeSample();
+    TakeSampleHere();
     EXPECT_EQ(samples(), 1u);
-    for (const uint32_t pausing : {delay::kSleepsToPay, delay::kHoldsCpuToPay}) {
-      thread().pausing = pausing;
-      TakeSample();
-      EXPECT_EQ(samples(), 1u);
+    for (const uint32_t sleep_cost_ns : {0, 50'000}) {  // the pause sleeps; holds its CPU
+      interpose::sync_internal::g_sleep_cost.ns = sleep_cost_ns;
+      Pause(InPause::kSample);
+      EXPECT_EQ(samples(), 1u) << sleep_cost_ns;
     }
-    thread().pausing = delay::kNotPausing;
-    TakeSample();
+    EXPECT_GE(thread().pauses, 2u);
+    TakeSampleHere();
     EXPECT_EQ(samples(), 2u);
   });
 }
 
 TEST_F(SampleHandlerTest, SampleInAPauseStandsForTheCpuTimeOfThoseThatFollow) {
   InAThreadOfItsOwn([this] {
-    Pause();
+    Pause(InPause::kNothing);
     EXPECT_GT(g_left_out_ns, 0u);
+    Pause(InPause::kSample);  // one second of CPU time
     g_left_out_ns = 0;
-    thread().pausing = delay::kSleepsToPay;
-    TakeSample();  // one second of CPU time
-    thread().pausing = delay::kNotPausing;
-    Pause();
+    Pause(InPause::kNothing);
     EXPECT_EQ(g_left_out_ns, 0u);
+  });
+}
+
+TEST_F(SampleHandlerTest, SampleAfterAPauseThatWasLeftByLongjmpCounts) {
+  InAThreadOfItsOwn([this] {
+    if (setjmp(g_before_pause) == 0) Pause(InPause::kLongjmp);
+    g_in_pause = InPause::kNothing;
+    EXPECT_NE(thread().pausing, delay::kNotPausing);
+    TakeSampleAt(__builtin_frame_address(0));
+    EXPECT_EQ(samples(), 1u);
+    TakeSampleAt(nullptr);  // wherever it is by now
+    EXPECT_EQ(samples(), 2u);
   });
 }
 

@@ -21,7 +21,8 @@ delay::GlobalLedger* g_ledger = nullptr;
 ThreadHooks g_hooks = {};
 std::atomic<bool> g_left_for_good{false};
 std::atomic<bool> g_admits_late_threads{false};
-std::atomic<uint32_t> g_sleep_cost_ns{0};
+SleepCost g_sleep_cost;
+__thread uintptr_t t_pause_frame = 0;
 
 delay::ThreadLedger* LateLedger() {
   if (t_unseen_ledger != nullptr) return nullptr;
@@ -110,12 +111,12 @@ struct Pause {
 // us on some machines, 40 us on others. Beyond kMostSleepCostNs the thread sleeps in any case.
 constexpr uint32_t kMostSleepCostNs = 50'000;
 bool IsCheaperToHold(uint64_t owed_ns) {
-  return owed_ns < sync_internal::g_sleep_cost_ns.load(std::memory_order_relaxed);
+  return owed_ns < sync_internal::g_sleep_cost.ns.load(std::memory_order_relaxed);
 }
 void NoteSleepCost(uint64_t cpu_ns) {
-  const int64_t mean_ns = sync_internal::g_sleep_cost_ns.load(std::memory_order_relaxed);
+  const int64_t mean_ns = sync_internal::g_sleep_cost.ns.load(std::memory_order_relaxed);
   const auto last_ns = static_cast<int64_t>(std::min(cpu_ns, uint64_t{kMostSleepCostNs}));
-  sync_internal::g_sleep_cost_ns.store(static_cast<uint32_t>(mean_ns + (last_ns - mean_ns) / 8),
+  sync_internal::g_sleep_cost.ns.store(static_cast<uint32_t>(mean_ns + (last_ns - mean_ns) / 8),
                                        std::memory_order_relaxed);
 }
 
@@ -176,10 +177,13 @@ bool PayOnce(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
 
 template <typename Owed>
 void PayAll(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
+  const uintptr_t outer_frame = sync_internal::t_pause_frame;
+  sync_internal::t_pause_frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   thread.pausing.store(delay::kSleepsToPay, std::memory_order_relaxed);
   for (int i = 0; i < delay::kMostPausesPerCall && PayOnce(thread, owed, by); ++i) {
   }
   thread.pausing.store(delay::kNotPausing, std::memory_order_relaxed);
+  sync_internal::t_pause_frame = outer_frame;
   if (delay::Accrues(thread)) delay::ResumeStretch(thread, MonotonicNowNs());
 }
 
@@ -203,6 +207,13 @@ void ImposeAccruedAndPay(delay::ThreadLedger& thread, PauseBy by) {
 }
 
 }  // namespace
+
+bool IsInPause(delay::ThreadLedger& thread, uintptr_t stack_pointer) {
+  if (thread.pausing.load(std::memory_order_relaxed) == delay::kNotPausing) return false;
+  if (stack_pointer < sync_internal::t_pause_frame) return true;
+  thread.pausing.store(delay::kNotPausing, std::memory_order_relaxed);
+  return false;
+}
 
 void LeaveOutOfPause(uint64_t cpu_ns) { t_sampled_in_pause_ns += cpu_ns; }
 

@@ -77,8 +77,15 @@ extern delay::GlobalLedger* g_ledger __attribute__((visibility("hidden")));
 extern ThreadHooks g_hooks __attribute__((visibility("hidden")));
 extern std::atomic<bool> g_left_for_good __attribute__((visibility("hidden")));
 extern std::atomic<bool> g_admits_late_threads __attribute__((visibility("hidden")));
-// The CPU time that a pause asleep takes, in the mean of the last ones of all threads.
-extern std::atomic<uint32_t> g_sleep_cost_ns __attribute__((visibility("hidden")));
+// The CPU time that a pause asleep takes, in the mean of the last ones of all threads. On a cache
+// line of its own, for each call reads the other variables.
+struct alignas(64) SleepCost {
+  std::atomic<uint32_t> ns{0};
+};
+extern SleepCost g_sleep_cost __attribute__((visibility("hidden")));
+// The stack frame of the pause in progress.
+extern __thread uintptr_t t_pause_frame
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
 // The ledger of a thread that has none: it gets one where late threads are admitted. Else null.
 delay::ThreadLedger* LateLedger();
 }  // namespace sync_internal
@@ -180,6 +187,10 @@ inline bool CallerIsLevel(const delay::ThreadLedger& caller) {
 
 // Imposes what has accrued for `thread`, the caller, and pauses for what it owes.
 void PayDebt(delay::ThreadLedger& thread);
+
+// Whether `thread`, the caller, was in a pause when a signal interrupted it at `stack_pointer`. A
+// pause that a handler of the program has left by longjmp is over.
+bool IsInPause(delay::ThreadLedger& thread, uintptr_t stack_pointer);
 
 // Leaves `cpu_ns` out of the CPU time of the pause in progress: a sample in the pause stands for
 // it.

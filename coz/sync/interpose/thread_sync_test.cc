@@ -87,7 +87,7 @@ class SleepCostTest : public ToldWaitTest {
   SleepCostTest() { EnterThreadSync(&thread_, global_->global_delay_ns); }
   ~SleepCostTest() override {
     LeaveThreadSync();
-    sync_internal::g_sleep_cost_ns = 0;
+    sync_internal::g_sleep_cost.ns = 0;
   }
 
   // Whether a pause for `owed_ns` sleeps, after a wait or at another call.
@@ -104,18 +104,18 @@ class SleepCostTest : public ToldWaitTest {
 };
 
 TEST_F(SleepCostTest, PauseThatTakesLessThanToFallAsleepKeepsItsCpu) {
-  sync_internal::g_sleep_cost_ns = 30 * kNsPerUs;
+  sync_internal::g_sleep_cost.ns = 30 * kNsPerUs;
   for (void (*pay)() : {+[] { PayIfBehind(); }, +[] { PayAfterWait(); }}) {
     EXPECT_FALSE(SleepsFor(29 * kNsPerUs, pay));
     EXPECT_TRUE(SleepsFor(100 * kNsPerMs, pay));
-    sync_internal::g_sleep_cost_ns = 30 * kNsPerUs;
+    sync_internal::g_sleep_cost.ns = 30 * kNsPerUs;
   }
 }
 
 TEST_F(SleepCostTest, IsWhatSleepingTakes) {
   for (int i = 0; i < 10; ++i) SleepsFor(kNsPerMs);
-  EXPECT_GT(sync_internal::g_sleep_cost_ns, 0u);
-  EXPECT_LE(sync_internal::g_sleep_cost_ns, 50 * kNsPerUs);
+  EXPECT_GT(sync_internal::g_sleep_cost.ns, 0u);
+  EXPECT_LE(sync_internal::g_sleep_cost.ns, 50 * kNsPerUs);
 }
 
 uint64_t g_queued_ns = 0;
