@@ -91,10 +91,9 @@ inline constexpr uint32_t kBlockedByThread = 1;
 inline constexpr uint32_t kBlockedByClock = 2;
 inline constexpr uint32_t kInOutput = 3;
 
-// How a thread pauses: not at all; it sleeps; or it spins and so keeps its CPU.
+// Whether a thread pauses to pay.
 inline constexpr uint32_t kNotPausing = 0;
-inline constexpr uint32_t kSleepsToPay = 1;
-inline constexpr uint32_t kHoldsCpuToPay = 2;
+inline constexpr uint32_t kPausing = 1;
 
 struct ThreadLedger {
   std::atomic<uint64_t> local_delay_ns;
@@ -106,7 +105,7 @@ struct ThreadLedger {
   std::atomic<uint64_t> pauses;
   std::atomic<uint64_t> pause_cpu_ns;  // CPU time that pauses took: to fall asleep and to wake up
   std::atomic<uint32_t> blocked;       // what it waits for: a kBlockedBy… constant or kNotBlocked
-  std::atomic<uint32_t> pausing;       // whether it pauses to pay, and how
+  std::atomic<uint32_t> pausing;       // whether it pauses to pay
   SpinShare spinning;
   CpuShare cpu_share;
   Stretches stretches;

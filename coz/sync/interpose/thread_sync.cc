@@ -120,10 +120,8 @@ void NoteSleepCost(uint64_t cpu_ns) {
                                        std::memory_order_relaxed);
 }
 
-Pause HoldCpu(delay::ThreadLedger& thread, uint64_t start_ns, uint64_t owed_ns) {
-  thread.pausing.store(delay::kHoldsCpuToPay, std::memory_order_relaxed);
+Pause HoldCpu(uint64_t start_ns, uint64_t owed_ns) {
   const uint64_t held_ns = HoldCpuSince(start_ns, owed_ns);
-  thread.pausing.store(delay::kSleepsToPay, std::memory_order_relaxed);
   return {held_ns, held_ns};
 }
 
@@ -166,8 +164,7 @@ bool PayOnce(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
   const bool in_crowd = has_looked && delay::IsCrowded(global, start_ns);
   const bool keeps_cpu = in_crowd || global.cpus_are_shared.load(std::memory_order_relaxed) != 0;
   const bool holds = IsCheaperToHold(owed_ns) || (by == PauseBy::kWhatIsBest && keeps_cpu);
-  const Pause pause =
-      holds ? HoldCpu(thread, start_ns, owed_ns) : SleepInPause(thread, start_ns, owed_ns);
+  const Pause pause = holds ? HoldCpu(start_ns, owed_ns) : SleepInPause(thread, start_ns, owed_ns);
   const uint64_t nested_ns = thread.paused_ns.load(std::memory_order_relaxed) - paid_ns;
   delay::RecordPause(thread, owed_ns - std::min(owed_ns, nested_ns), pause.passed_ns - nested_ns);
   NotePauseCpu(thread, pause.cpu_ns);
@@ -179,7 +176,7 @@ template <typename Owed>
 void PayAll(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
   const uintptr_t outer_frame = sync_internal::t_pause_frame;
   sync_internal::t_pause_frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-  thread.pausing.store(delay::kSleepsToPay, std::memory_order_relaxed);
+  thread.pausing.store(delay::kPausing, std::memory_order_relaxed);
   for (int i = 0; i < delay::kMostPausesPerCall && PayOnce(thread, owed, by); ++i) {
   }
   thread.pausing.store(delay::kNotPausing, std::memory_order_relaxed);
