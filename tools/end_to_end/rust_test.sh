@@ -16,10 +16,10 @@ report=$("$coz" report -n 0 "$folder/relay.pb")
 echo "$report"
 visits=$(sed -n 's/^Progress point rounds (throughput): \([0-9]*\) visits$/\1/p' <<<"$report")
 [[ ${visits:-0} -gt 0 ]] || { echo "no visit of the point was counted"; exit 1; }
-# The table has them only of lines that are known well enough.
+# The table has only lines with experiments, and functions only of those that are known well enough.
 json=$("$coz" report --json "$folder/relay.pb")
 grep -q leaders_work <<<"$json" || { echo "functions are not named as in the source"; exit 1; }
 for label in leader helper; do
   line=$(grep -n "LINE($label)" "$source" | cut -d: -f1)
-  grep -q "relay.rs:$line " <<<"$report" || { echo "the $label's line has no samples"; exit 1; }
+  grep -q "relay.rs:$line\"" <<<"$json" || { echo "the $label's line has no samples"; exit 1; }
 done

@@ -33,7 +33,7 @@ static void* work(void* unused) {
   char byte;
   volatile unsigned long sum = 1;
   while (read(to_thread[0], &byte, 1) == 1) { /* IDLE */
-    for (int i = 0; i < 1000000; ++i) sum = sum * 3 + 1;
+    for (int i = 0; i < 100000; ++i) sum = sum * 3 + 1;
     if (write(from_thread[1], &byte, 1) != 1) break;
   }
   return unused;
