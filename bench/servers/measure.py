@@ -104,10 +104,10 @@ class Measurement:
                             self._options("--fixed-speedup=0"))
 
     def _predict(self, row):
-        saved_ns, row.unit_speedup = self._saved(row.followed)
+        saved_ns, row.unit_speedup, sampled_rate = self._saved(row.followed)
         cpus = self.effort.quota or self.server.busy_cpus
         if cpus:  # each request takes its CPU time, by the CPUs that it may take
-            row.of_unit_alone = saved_ns * 1e-9 * row.bare.value / cpus
+            row.of_unit_alone = saved_ns * 1e-9 * sampled_rate / cpus
         speedups = under_coz.speedups_around(row.unit_speedup)
         output = self._profile("predicted", row.followed)
         rate = self.coz.run(self.server, BEFORE, self.effort.seconds, row.followed, output,
@@ -120,10 +120,11 @@ class Measurement:
         row.predicted = under_coz.prediction(report, self.server.unit, self.server.point, row.unit_speedup)
 
     def _saved(self, followed):
-        """What the change saves the unit of its CPU time for a request: ns, and which part; by samples without delays."""
+        """What the change saves the unit of its CPU time for a request: ns, and which part; by samples without delays. And
+        requests per second meanwhile, before the change."""
         unit, helpers = self.server.unit, self.server.counted_with
-        before = self._cost_report(BEFORE, followed)
-        after = self._cost_report(AFTER, followed)
+        before, rate = self._cost(BEFORE, followed)
+        after, _ = self._cost(AFTER, followed)
         of_unit_ns = under_coz.unit_ns_per_visit(before, [unit], self.server.point)
         before_ns = under_coz.unit_ns_per_visit(before, [unit, *helpers], self.server.point)
         after_ns = under_coz.unit_ns_per_visit(after, [unit, *helpers], self.server.point)
@@ -132,13 +133,13 @@ class Measurement:
         if before_ns <= after_ns or not of_unit_ns:
             raise processes.Failed("the change does not make %s cheaper: it takes %.1f us for a request before and %.1f after" %
                                    (unit, before_ns / 1e3, after_ns / 1e3))
-        return before_ns - after_ns, min(1, (before_ns - after_ns) / of_unit_ns)
+        return before_ns - after_ns, min(1, (before_ns - after_ns) / of_unit_ns), rate
 
-    def _cost_report(self, variant, followed):
+    def _cost(self, variant, followed):
         output = self._profile("cost-" + variant, followed)
-        self.coz.run(self.server, variant, _COST_RUNS * self.effort.run_seconds, followed, output,
-                     self._options("--fixed-speedup=0"))
-        return self.coz.report(output)
+        rate = self.coz.run(self.server, variant, _COST_RUNS * self.effort.run_seconds, followed, output,
+                            self._options("--fixed-speedup=0"))
+        return self.coz.report(output), rate
 
     def _options(self, *options):
         return [*self.server.unit_options, *options]

@@ -68,11 +68,11 @@ class MeasureTest(unittest.TestCase):
 
     def test_what_the_unit_alone_brings_is_known_below_a_quota(self):
         row, = Measurement(Fake(), self.coz, Effort(3, 2, 10, False, 0.5), self.said.append).rows([True])
-        self.assertAlmostEqual(row.of_unit_alone, 30e-6 * 100 / 0.5)
+        self.assertAlmostEqual(row.of_unit_alone, 30e-6 * 90 / 0.5)
 
     def test_it_is_known_too_where_a_thread_is_always_busy(self):
         row, = self.rows(Fake(busy_cpus=1), [True])
-        self.assertAlmostEqual(row.of_unit_alone, 30e-6 * 100)
+        self.assertAlmostEqual(row.of_unit_alone, 30e-6 * 90)
 
     def test_each_way_of_the_load_is_a_row_of_its_own_with_one_real_gain(self):
         rows = self.rows(Fake(), [True, False])
