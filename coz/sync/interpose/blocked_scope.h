@@ -44,7 +44,7 @@ class BlockedScope {
     if (thread_ == nullptr) return;
     const uint64_t now_ns = MonotonicNowNs();
     delay::ResumeStretch(*thread_, now_ns);
-    const uint64_t queued_ns = BackOnCpu(*thread_);
+    const uint64_t queued_ns = BackOnCpu(*thread_, now_ns);
     EndThreadWait(*thread_, wait_, now_ns, sync_internal::g_ledger->wakes.Find(object));
     if (queued_ns != 0) delay::GoOnFromCpu(*sync_internal::g_ledger, *thread_);
     own_.End(*thread_, queued_ns);

@@ -24,10 +24,10 @@ namespace {
 // has the larger local delay is taken to have ended the wait.
 template <typename Call>
 ssize_t CallBetween(int in, int out, Call call) {
-  PayBeforeIo(out, IoSide::kOutput);
+  const uint64_t paid_ns = PayBeforeIo(out, IoSide::kOutput);
   NoteWakesThrough(out, IoSide::kOutput);
   return WaitHavingPaid(
-      call,
+      paid_ns, call,
       [=](ssize_t result) {
         if (result < 0) return uint64_t{0};
         return std::max(WakerThrough(in, IoSide::kInput), WakerThrough(out, IoSide::kOutput));

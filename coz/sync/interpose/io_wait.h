@@ -44,9 +44,9 @@ struct Clock {
 };
 extern __thread Clock t_clock __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-// When a wait begins. Reads the clock only while delays are inserted; else returns the last time
-// that was read.
-inline uint64_t StartNs(uint64_t global_ns) {
+// When a wait begins, which is `now_ns` where that was read. Reads the clock only while delays are
+// inserted; else returns the last time that was read.
+inline uint64_t StartNs(uint64_t global_ns, uint64_t now_ns = kNotRead) {
   constexpr uint32_t kFreshReads = 64;
   Clock& clock = t_clock;
   if (__builtin_expect(clock.seen_global_ns != global_ns, 0)) {
@@ -55,7 +55,7 @@ inline uint64_t StartNs(uint64_t global_ns) {
   }
   if (__builtin_expect(clock.fresh_reads != 0, 0)) {
     --clock.fresh_reads;
-    clock.last_ns = MonotonicNowNs();
+    clock.last_ns = now_ns != kNotRead ? now_ns : MonotonicNowNs();
   }
   return clock.last_ns;
 }
@@ -68,17 +68,31 @@ inline bool IsFresh(uint64_t global_ns) {
 
 void PublishToPeers(const delay::ThreadLedger& caller, int fd, IoSide side);
 
+// When a call has ended: read once, or not at all.
+class EndTime {
+ public:
+  uint64_t Ns() {
+    if (ns_ == kNotRead) ns_ = MonotonicNowNs();
+    return ns_;
+  }
+  // The thread has paused since.
+  void Forget() { ns_ = kNotRead; }
+
+ private:
+  uint64_t ns_ = kNotRead;
+};
+
 // Whether delays are being inserted and the wait took longer than a call that returns at once.
-inline bool HasWaitedAmidDelays(const delay::Wait& wait) {
+inline bool HasWaitedAmidDelays(const delay::Wait& wait, EndTime& end) {
   constexpr uint64_t kLongestWithoutWaitNs = 20'000;
   return __builtin_expect(t_clock.fresh_reads != 0, 0) &&
-         MonotonicNowNs() - wait.start_ns > kLongestWithoutWaitNs;
+         end.Ns() - wait.start_ns > kLongestWithoutWaitNs;
 }
 
 // Whether output has waited for room, as it hardly ever does.
-inline bool HasWaitedForRoom(const delay::Wait& wait) {
+inline bool HasWaitedForRoom(const delay::Wait& wait, EndTime& end) {
   constexpr uint64_t kLongestWithoutWaitNs = 100'000;
-  return MonotonicNowNs() - wait.start_ns > kLongestWithoutWaitNs;
+  return end.Ns() - wait.start_ns > kLongestWithoutWaitNs;
 }
 
 // Whether a thread with excess may have woken the caller. The caller owes nothing.
@@ -113,10 +127,11 @@ void EndWithExcess(delay::ThreadLedger& caller, const delay::Wait& wait,
 // threads that an operation on `side` of `fd` may wake.
 void PayBeforeWaking(uint64_t key);
 
-[[gnu::always_inline]] inline void PayBeforeIo(int fd, IoSide side) {
+// Returns the time now, or kNotRead.
+[[gnu::always_inline]] inline uint64_t PayBeforeIo(int fd, IoSide side) {
   delay::ThreadLedger* caller = CurrentThreadLedger();
-  if (caller == nullptr) return;
-  PayIfBehind<CallsThatEnd::kEach>();
+  if (caller == nullptr) return kNotRead;
+  const uint64_t now_ns = PayIfBehind<CallsThatEnd::kEach>();
   const auto& published_ns =
       io_internal::g_published_ns[static_cast<int>(side)]
                                  [static_cast<unsigned>(fd) % io_internal::kDescriptors];
@@ -125,6 +140,7 @@ void PayBeforeWaking(uint64_t key);
                        0)) {
     io_internal::PublishToPeers(*caller, fd, side);
   }
+  return now_ns;
 }
 
 // The local delay that the last thread to write into (or read from) the other side of `fd` has
@@ -138,14 +154,17 @@ void NoteWatcher(int fd, IoSide side, int watcher);
 
 enum class IoWait { kInput, kOutput };
 
-// Notes that the caller runs again after output.
-inline uint64_t ResumeAfterOutput(delay::ThreadLedger& caller, const delay::Wait& wait) {
+// Notes that the caller runs again after input or output, which has ended at `end`. Returns for how
+// long it was queued for a CPU.
+template <IoWait kWait>
+inline uint64_t ResumeAfterIo(delay::ThreadLedger& caller, const delay::Wait& wait,
+                              io_internal::EndTime& end) {
   if (__builtin_expect(!CallerIsWatched(caller), 1)) return 0;
-  if (delay::Accrues(caller) && io_internal::HasWaitedForRoom(wait)) {
-    const uint64_t now_ns = MonotonicNowNs();
-    caller.stretches.LeaveOut(now_ns - wait.start_ns, now_ns);
+  if constexpr (kWait == IoWait::kInput) return ResumeRunningAt(caller, end.Ns());
+  if (delay::Accrues(caller) && io_internal::HasWaitedForRoom(wait, end)) {
+    caller.stretches.LeaveOut(end.Ns() - wait.start_ns, end.Ns());
   }
-  return BackOnCpu(caller);
+  return BackOnCpu(caller, end.Ns());
 }
 
 inline constexpr uint64_t kNotLookedFor = ~uint64_t{0};
@@ -158,13 +177,15 @@ struct NotOutside {
   }
 };
 
-// Makes `call` as a wait of a caller that has just paid. `find_waker` takes its result. It returns
+// Makes `call` as a wait of a caller that has just paid, at `paid_ns` where that is not kNotRead.
+// `find_waker` takes its result. It returns
 // the local delay that the waker has left, or 0. It is called only where there may be something to
 // credit. `kind_of` takes the result and the wait's start, and says what has ended the wait
 // (EndOutsideWait).
 template <IoWait kWait = IoWait::kInput, typename Call, typename FindWaker,
           typename KindOf = NotOutside>
-inline auto WaitHavingPaid(Call call, FindWaker find_waker, KindOf kind_of = KindOf()) {
+inline auto WaitHavingPaid(uint64_t paid_ns, Call call, FindWaker find_waker,
+                           KindOf kind_of = KindOf()) {
   constexpr bool kIsOutput = kWait == IoWait::kOutput;
   delay::ThreadLedger* caller = CurrentThreadLedger();
   if (__builtin_expect(caller == nullptr, 0)) return call();
@@ -173,33 +194,37 @@ inline auto WaitHavingPaid(Call call, FindWaker find_waker, KindOf kind_of = Kin
   const bool has_excess = delay::HasExcess(*sync_internal::g_ledger, *caller);
   const bool is_unit = WaitsAreUnits() && !HasLeftThreadSync();
   const bool needs_start = has_excess || (kIsOutput && delay::Accrues(*caller)) || is_unit;
-  const uint64_t start_ns =
-      __builtin_expect(needs_start, 0) ? MonotonicNowNs() : io_internal::StartNs(global_ns);
+  const bool is_read = paid_ns != kNotRead;
+  const uint64_t start_ns = __builtin_expect(needs_start, 0)
+                                ? (is_read ? paid_ns : MonotonicNowNs())
+                                : io_internal::StartNs(global_ns, paid_ns);
   if (!kIsOutput) LeaveCpu(*caller);
   const delay::Wait wait =
       kIsOutput ? delay::BeginOutput(*caller, start_ns) : delay::BeginWait(*caller, start_ns);
   OutsideClock clock;
   if (is_unit) clock = StartOutsideClock(*caller);
   const auto result = call();
-  const uint64_t queued_ns = kIsOutput ? ResumeAfterOutput(*caller, wait) : ResumeRunning(*caller);
+  io_internal::EndTime end;
+  const uint64_t queued_ns = ResumeAfterIo<kWait>(*caller, wait, end);
   // Before the thread pays: its own lead counts against what it owes.
   if (is_unit) {
     EndOutsideWait(*caller, clock, queued_ns,
                    [&](uint64_t began_ns) { return kind_of(result, began_ns); });
   }
   const auto may_have_waited = [&] {
-    return !kIsOutput || __builtin_expect(io_internal::HasWaitedForRoom(wait), 0);
+    return !kIsOutput || __builtin_expect(io_internal::HasWaitedForRoom(wait, end), 0);
   };
   uint64_t waker_ns = kNotLookedFor;
   if (__builtin_expect(CallerOwes(*caller), 0) && may_have_waited()) {
     io_internal::EndOwing(*caller, wait, waker_ns = find_waker(result), queued_ns);
+    end.Forget();
   } else if (__builtin_expect(has_excess || io_internal::MayTakeOverExcess(), 0) &&
              may_have_waited() && io_internal::HasBlockedSince(wait.start_ns)) {
     io_internal::EndWithExcess(*caller, wait, waker_ns = find_waker(result));
   } else {
     delay::EndWaitUncredited(*caller);
   }
-  if (io_internal::HasWaitedAmidDelays(wait) && may_have_waited()) {
+  if (io_internal::HasWaitedAmidDelays(wait, end) && may_have_waited()) {
     if (waker_ns == kNotLookedFor) waker_ns = find_waker(result);
     if (waker_ns == 0) PayForStretchesInProgress(*caller);
   }
@@ -210,21 +235,20 @@ inline auto WaitHavingPaid(Call call, FindWaker find_waker, KindOf kind_of = Kin
 template <IoWait kWait = IoWait::kInput, typename Call, typename FindWaker,
           typename KindOf = NotOutside>
 inline auto WaitForIo(Call call, FindWaker find_waker, KindOf kind_of = KindOf()) {
-  PayIfBehind<CallsThatEnd::kEach>();
-  return WaitHavingPaid<kWait>(call, find_waker, kind_of);
+  return WaitHavingPaid<kWait>(PayIfBehind<CallsThatEnd::kEach>(), call, find_waker, kind_of);
 }
 
 // Makes `call`, which reads from or writes to `fd`.
 template <typename Call>
 inline auto CallIo(int fd, IoSide side, Call call) {
-  PayBeforeIo(fd, side);
+  const uint64_t paid_ns = PayBeforeIo(fd, side);
   NoteWakesThrough(fd, side);
   const auto find_waker = [=](auto result) { return result >= 0 ? WakerThrough(fd, side) : 0; };
   const auto kind_of = [=](auto result, uint64_t) {
     return result >= 0 && !IsWokenByTree(fd, side) ? WaitKindOf(fd, side) : delay::WaitKind::kNone;
   };
-  if (side == IoSide::kInput) return WaitHavingPaid(call, find_waker, kind_of);
-  return WaitHavingPaid<IoWait::kOutput>(call, find_waker, kind_of);
+  if (side == IoSide::kInput) return WaitHavingPaid(paid_ns, call, find_waker, kind_of);
+  return WaitHavingPaid<IoWait::kOutput>(paid_ns, call, find_waker, kind_of);
 }
 
 // Makes `call`, in which no profiled thread takes part: it reads or writes a file. A wait only

@@ -81,7 +81,7 @@ int CallSemaphores(int set, const Operations& operations, Call call) {
     }
     return delay::WaitKind::kSemaphore;
   };
-  return WaitHavingPaid(call, find_waker, kind_of);
+  return WaitHavingPaid(kNotRead, call, find_waker, kind_of);
 }
 
 // An operation that must not wait fails with the same error as one whose time is over.
@@ -108,8 +108,8 @@ auto CallMessages(int queue, QueueSide side, Call call) {
     return result >= 0 && !IsWokenByTree(awaited) ? delay::WaitKind::kMessages
                                                   : delay::WaitKind::kNone;
   };
-  if (side == QueueSide::kReceives) return WaitHavingPaid(call, find_waker, kind_of);
-  return WaitHavingPaid<IoWait::kOutput>(call, find_waker, kind_of);
+  if (side == QueueSide::kReceives) return WaitHavingPaid(kNotRead, call, find_waker, kind_of);
+  return WaitHavingPaid<IoWait::kOutput>(kNotRead, call, find_waker, kind_of);
 }
 
 // Whether the call of semctl changes values, for which threads may wait.

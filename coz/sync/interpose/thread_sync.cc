@@ -172,25 +172,27 @@ bool PayOnce(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
   return true;
 }
 
+// Returns whether the thread has paused.
 template <typename Owed>
-void PayAll(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
+bool PayAll(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
   const uintptr_t outer_frame = sync_internal::t_pause_frame;
   sync_internal::t_pause_frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   thread.pausing.store(delay::kPausing, std::memory_order_relaxed);
-  for (int i = 0; i < delay::kMostPausesPerCall && PayOnce(thread, owed, by); ++i) {
-  }
+  int pauses = 0;
+  while (pauses < delay::kMostPausesPerCall && PayOnce(thread, owed, by)) ++pauses;
   thread.pausing.store(delay::kNotPausing, std::memory_order_relaxed);
   sync_internal::t_pause_frame = outer_frame;
   if (delay::Accrues(thread)) delay::ResumeStretch(thread, MonotonicNowNs());
+  return pauses != 0;
 }
 
-void PayWhatIsOwed(delay::ThreadLedger& thread, PauseBy by) {
+bool PayWhatIsOwed(delay::ThreadLedger& thread, PauseBy by) {
   // A thread that pays does not wait. This also resets the flag after a wait that was left by
   // cancellation or longjmp.
   thread.blocked.store(0, std::memory_order_relaxed);
-  if (!delay::OwesPause(*sync_internal::g_ledger, thread, by)) return;
+  if (!delay::OwesPause(*sync_internal::g_ledger, thread, by)) return false;
   delay::CreditSpinning(*sync_internal::g_ledger, thread);
-  PayAll(
+  return PayAll(
       thread, [&thread](uint64_t) { return delay::OwedDelay(*sync_internal::g_ledger, thread); },
       by);
 }
@@ -214,13 +216,14 @@ bool IsInPause(delay::ThreadLedger& thread, uintptr_t stack_pointer) {
 
 void LeaveOutOfPause(uint64_t cpu_ns) { t_sampled_in_pause_ns += cpu_ns; }
 
-uint64_t LookAtCpu(delay::ThreadLedger& thread) {
-  return HasLeftThreadSync() ? 0 : LookAtCpuAt(thread, MonotonicNowNs()).queued_ns;
+uint64_t LookAtCpu(delay::ThreadLedger& thread, uint64_t now_ns) {
+  return HasLeftThreadSync() ? 0 : LookAtCpuAt(thread, now_ns).queued_ns;
 }
 
 void StartOnCpu(delay::ThreadLedger& caller, uint64_t created_ns) {
-  delay::CreditOwed(*sync_internal::g_ledger, caller, MonotonicNowNs() - created_ns);
-  LookAtCpu(caller);
+  const uint64_t now_ns = MonotonicNowNs();
+  delay::CreditOwed(*sync_internal::g_ledger, caller, now_ns - created_ns);
+  LookAtCpu(caller, now_ns);
 }
 
 void PayDebt(delay::ThreadLedger& thread) { ImposeAccruedAndPay(thread, PauseBy::kWhatIsBest); }
@@ -241,19 +244,22 @@ void NoteCallHere(delay::ThreadLedger& thread, const void* site, CallsThatEnd en
   delay::NoteCallAt(*sync_internal::g_ledger, thread, site, MonotonicNowNs, ends);
 }
 
-void ImposeAtCall(delay::ThreadLedger& thread, const void* site, CallsThatEnd ends) {
-  if (HasLeftThreadSync()) return;
-  if (__builtin_expect(delay::MayBeCrowded(*sync_internal::g_ledger), 0)) LookAtCpu(thread);
-  NoteCallHere(thread, site, ends);
+uint64_t ImposeAtCall(delay::ThreadLedger& thread, const void* site, CallsThatEnd ends) {
+  if (HasLeftThreadSync()) return kNotRead;
+  uint64_t now_ns = kNotRead;
+  const auto now = [&now_ns] { return now_ns != kNotRead ? now_ns : now_ns = MonotonicNowNs(); };
+  if (__builtin_expect(delay::MayBeCrowded(*sync_internal::g_ledger), 0)) LookAtCpu(thread, now());
+  delay::NoteCallAt(*sync_internal::g_ledger, thread, site, now, ends);
+  return now_ns;
 }
 
-void PayAfterImposing(delay::ThreadLedger& thread) {
-  if (!HasLeftThreadSync()) PayWhatIsOwed(thread, PauseBy::kWhatIsBest);
+bool PayAfterImposing(delay::ThreadLedger& thread) {
+  return !HasLeftThreadSync() && PayWhatIsOwed(thread, PauseBy::kWhatIsBest);
 }
 
-void PayAtCall(delay::ThreadLedger& thread, const void* site, CallsThatEnd ends) {
-  ImposeAtCall(thread, site, ends);
-  PayAfterImposing(thread);
+uint64_t PayAtCall(delay::ThreadLedger& thread, const void* site, CallsThatEnd ends) {
+  const uint64_t now_ns = ImposeAtCall(thread, site, ends);
+  return PayAfterImposing(thread) ? kNotRead : now_ns;
 }
 
 void PayBeforeWakeAt(const void* object, const void* site, CallsThatEnd ends) {

@@ -196,9 +196,9 @@ bool IsInPause(delay::ThreadLedger& thread, uintptr_t stack_pointer);
 // it.
 void LeaveOutOfPause(uint64_t cpu_ns);
 
-// Takes a CPU look (delay::LookAtCpu). For samples in a crowd, before their delay is imposed.
-// Returns for how long the thread was queued since its last look.
-uint64_t LookAtCpu(delay::ThreadLedger& thread);
+// Takes a CPU look (delay::LookAtCpu) at `now_ns`. For samples in a crowd, before their delay is
+// imposed. Returns for how long the thread was queued since its last look.
+uint64_t LookAtCpu(delay::ThreadLedger& thread, uint64_t now_ns);
 
 // Credits the caller, a new thread, for its time in the queue since `created_ns`.
 void StartOnCpu(delay::ThreadLedger& caller, uint64_t created_ns);
@@ -210,20 +210,25 @@ inline void LeaveCpu(const delay::ThreadLedger& caller) {
   delay::LeaveToCpu(*sync_internal::g_ledger, caller, CurrentCpu());
 }
 
-// Takes a CPU look after a wait, since the caller may have been queued for a CPU at its end.
-// Returns for how long.
-inline uint64_t BackOnCpu(delay::ThreadLedger& caller) {
+// Takes a CPU look at `now_ns` after a wait, since the caller may have been queued for a CPU at its
+// end. Returns for how long.
+inline uint64_t BackOnCpu(delay::ThreadLedger& caller, uint64_t now_ns) {
   if (__builtin_expect(!delay::MayBeCrowded(*sync_internal::g_ledger), 1)) return 0;
-  return LookAtCpu(caller);
+  return LookAtCpu(caller, now_ns);
 }
 
-// As PayDebt, at a call of the program that returns to `site`. A stretch ends there.
-void PayAtCall(delay::ThreadLedger& thread, const void* site,
-               CallsThatEnd ends = CallsThatEnd::kMany);
-// The same in two steps.
-void ImposeAtCall(delay::ThreadLedger& thread, const void* site,
-                  CallsThatEnd ends = CallsThatEnd::kMany);
-void PayAfterImposing(delay::ThreadLedger& thread);
+// The time now, where it was read for another purpose already: to read the clock again is much of
+// what a wrapped call costs.
+inline constexpr uint64_t kNotRead = 0;
+
+// As PayDebt, at a call of the program that returns to `site`. A stretch ends there. Returns the
+// time now, or kNotRead.
+uint64_t PayAtCall(delay::ThreadLedger& thread, const void* site,
+                   CallsThatEnd ends = CallsThatEnd::kMany);
+// The same in two steps. The second returns whether it has paused.
+uint64_t ImposeAtCall(delay::ThreadLedger& thread, const void* site,
+                      CallsThatEnd ends = CallsThatEnd::kMany);
+bool PayAfterImposing(delay::ThreadLedger& thread);
 
 // As PayAtCall, without the pause.
 void NoteCallHere(delay::ThreadLedger& thread, const void* site,
@@ -245,18 +250,20 @@ inline void ImposeAllAccruedHere(delay::ThreadLedger& thread) {
   }
 }
 
-// A thread calls this before anything that may wake or overtake another thread.
+// A thread calls this before anything that may wake or overtake another thread. Returns the time
+// now, or kNotRead.
 template <CallsThatEnd kEnds = CallsThatEnd::kMany>
-[[gnu::always_inline]] inline void PayIfBehind() {
+[[gnu::always_inline]] inline uint64_t PayIfBehind() {
   delay::ThreadLedger* thread = CurrentThreadLedger();
-  if (thread == nullptr) return;
+  if (thread == nullptr) return kNotRead;
   if (__builtin_expect(CallerIsBehind(*thread), 0)) {
     if (!MaySkipCall(*thread, COZ_CALL_SITE(), kEnds)) {
-      PayAtCall(*thread, COZ_CALL_SITE(), kEnds);
+      return PayAtCall(*thread, COZ_CALL_SITE(), kEnds);
     }
   } else {
     NoteCall(*thread, COZ_CALL_SITE());
   }
+  return kNotRead;
 }
 
 // A thread calls this after a wait, before it goes on in the program. Its debt grew while it had no
@@ -320,13 +327,16 @@ inline bool HasBlocked(const delay::Wait& wait) {
          wait.switches_plus_1 != sync_internal::SwitchesPlus1();
 }
 
-// Notes that the caller runs again after a wait, in whatever way the wait ended. Returns for how
-// long it was queued for a CPU.
+// Notes that the caller, which is watched, runs again at `now_ns` after a wait, in whatever way the
+// wait ended. Returns for how long it was queued for a CPU.
+inline uint64_t ResumeRunningAt(delay::ThreadLedger& caller, uint64_t now_ns) {
+  delay::ResumeStretch(caller, now_ns);
+  return BackOnCpu(caller, now_ns);
+}
+// The same of any caller, now.
 inline uint64_t ResumeRunning(delay::ThreadLedger& caller) {
   if (__builtin_expect(!CallerIsWatched(caller), 1)) return 0;
-  const uint64_t now_ns = MonotonicNowNs();
-  delay::ResumeStretch(caller, now_ns);
-  return BackOnCpu(caller);
+  return ResumeRunningAt(caller, MonotonicNowNs());
 }
 
 // Ends a wait that another thread ended. `waker_local_delay_ns` is that thread's local delay, or 0

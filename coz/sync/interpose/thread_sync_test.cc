@@ -143,12 +143,12 @@ class CrowdTest : public ::testing::Test {
   }
 
   void BeQueuedFor(uint64_t queued_ns) {
-    LookAtCpu(thread_);
+    LookAtCpu(thread_, MonotonicNowNs());
     const uint64_t start_ns = MonotonicNowNs();
     while (MonotonicNowNs() - start_ns < queued_ns) {
     }
     g_queued_ns += queued_ns;
-    LookAtCpu(thread_);
+    LookAtCpu(thread_, MonotonicNowNs());
   }
 
   // Whether a CPU has the thread's local delay for the next.
@@ -221,15 +221,15 @@ TEST_F(CrowdTest, TheQueueBehindAWakeIsNotPaidFor) {
 
 TEST_F(CrowdTest, LooksThatFollowAtOnceAskNothing) {
   const uint64_t first_ns = MonotonicNowNs();
-  LookAtCpu(thread_);
+  LookAtCpu(thread_, MonotonicNowNs());
   g_queued_ns += kNsPerMs;
-  while (LookAtCpu(thread_) == 0) {
+  while (LookAtCpu(thread_, MonotonicNowNs()) == 0) {
   }
   EXPECT_GE(MonotonicNowNs() - first_ns, delay::CpuShare::kLeastBetweenLooksNs);
 }
 
 TEST_F(CrowdTest, ThreadThatIsNotQueuedSleeps) {
-  LookAtCpu(thread_);
+  LookAtCpu(thread_, MonotonicNowNs());
   global_->global_delay_ns += 2 * kNsPerMs;
   const long sleeps = Sleeps();
   PayDebt(thread_);
