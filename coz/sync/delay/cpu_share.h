@@ -79,11 +79,13 @@ class CpuShare {
   // For a new thread.
   void Reset() { now_ns_ = 0; }
 
-  // Whether the last look is so short ago that another one would find next to nothing. A look costs
-  // a system call, and a server thread may wait and wake others several times in this time.
-  static constexpr uint64_t kLeastBetweenLooksNs = 20'000;
-  bool HasJustLooked(uint64_t now_ns) const {
-    return now_ns_ != 0 && now_ns - now_ns_ - looked_after_ns_ < kLeastBetweenLooksNs;
+  // Whether the last look is so short ago that another one need not be. A look costs a system call,
+  // and a server thread may wait and wake others several times in this time. Before a pause less
+  // may be left to a later look, for what is paid for in error is lost.
+  static constexpr uint64_t kLeastBetweenLooksNs = 100'000;
+  static constexpr uint64_t kLeastBeforePauseNs = 20'000;
+  bool HasJustLooked(uint64_t now_ns, uint64_t least_ns) const {
+    return now_ns_ != 0 && now_ns - now_ns_ - looked_after_ns_ < least_ns;
   }
 
   struct Queued {

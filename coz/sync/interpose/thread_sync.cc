@@ -92,8 +92,8 @@ struct QueuedAtLook {
   bool is_known;
   uint64_t queued_ns;  // since the last look
 };
-QueuedAtLook LookAtCpuAt(delay::ThreadLedger& thread, uint64_t now_ns) {
-  if (thread.cpu_share.HasJustLooked(now_ns)) return {true, 0};
+QueuedAtLook LookAtCpuAt(delay::ThreadLedger& thread, uint64_t now_ns, uint64_t least_between_ns) {
+  if (thread.cpu_share.HasJustLooked(now_ns, least_between_ns)) return {true, 0};
   uint64_t queued_ns = 0;
   if (sync_internal::g_hooks.queued == nullptr || !sync_internal::g_hooks.queued(&queued_ns)) {
     return {false, 0};
@@ -156,7 +156,8 @@ bool PayOnce(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
   } while (paid_ns != thread.paused_ns.load(std::memory_order_relaxed));
   const delay::GlobalLedger& global = *sync_internal::g_ledger;
   const bool has_looked =
-      __builtin_expect(delay::MayBeCrowded(global), 0) && LookAtCpuAt(thread, start_ns).is_known;
+      __builtin_expect(delay::MayBeCrowded(global), 0) &&
+      LookAtCpuAt(thread, start_ns, delay::CpuShare::kLeastBeforePauseNs).is_known;
   const uint64_t owed_ns = owed(start_ns);
   if (owed_ns == 0 || delay::IsCarriedOn(global, owed_ns, by)) return false;
   if (delay::Accrues(thread)) thread.stretches.Stop(start_ns);
@@ -217,7 +218,8 @@ bool IsInPause(delay::ThreadLedger& thread, uintptr_t stack_pointer) {
 void LeaveOutOfPause(uint64_t cpu_ns) { t_sampled_in_pause_ns += cpu_ns; }
 
 uint64_t LookAtCpu(delay::ThreadLedger& thread, uint64_t now_ns) {
-  return HasLeftThreadSync() ? 0 : LookAtCpuAt(thread, now_ns).queued_ns;
+  if (HasLeftThreadSync()) return 0;
+  return LookAtCpuAt(thread, now_ns, delay::CpuShare::kLeastBetweenLooksNs).queued_ns;
 }
 
 void StartOnCpu(delay::ThreadLedger& caller, uint64_t created_ns) {
