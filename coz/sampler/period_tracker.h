@@ -25,20 +25,18 @@ class PeriodTracker {
     balance_ns_ = 0;
   }
 
-  // Call at each sample: periods ended since the last call, at least 1. The rest is carried on, so
-  // that over time the sum is the CPU time divided by the period.
+  // Call at each sample: periods ended since the last call. The rest is carried on, so that over
+  // time the sum is the CPU time divided by the period. It is 0 where the sample comes early: the
+  // kernel swaps the events of threads that take turns on a CPU, so a thread may get the other's
+  // sample. Were it counted, its sum and the other's would be more than their CPU time.
   uint64_t Advance(uint64_t now_ns, uint64_t period_ns) {
     const int64_t period = static_cast<int64_t>(period_ns);
     balance_ns_ += static_cast<int64_t>(now_ns - last_ns_);
     last_ns_ = now_ns;
     // The timer of the event and the thread's CPU clock disagree a little at each context switch:
     // a sample that comes early by up to an eighth of a period still ends a period.
-    int64_t periods = (balance_ns_ + period / 8) / period;
-    if (periods < 1) periods = 1;
+    const int64_t periods = (balance_ns_ + period / 8) / period;
     balance_ns_ -= periods * period;
-    // Where the CPU clock leaves time out (interrupts, on some kernels) the balance would fall for
-    // ever, and the next long system call would pay for it.
-    if (balance_ns_ < -period / 4) balance_ns_ = -period / 4;
     return static_cast<uint64_t>(periods);
   }
 
@@ -48,7 +46,9 @@ class PeriodTracker {
   // kernel for several; and where there were so many that chance makes one sample in 400 as late.
   uint64_t AdvanceByCpuClock(uint64_t now_ns, uint64_t period_ns, bool has_waited) {
     constexpr uint64_t kNoChance = 6;
-    if (!has_waited || now_ns - last_ns_ > kNoChance * period_ns) return Advance(now_ns, period_ns);
+    const bool tells = !has_waited || now_ns - last_ns_ > kNoChance * period_ns;
+    const uint64_t periods = tells ? Advance(now_ns, period_ns) : 0;
+    if (periods != 0) return periods;
     Restart(now_ns);
     return 1;
   }

@@ -58,7 +58,8 @@ TEST_P(ExtraTest, ComeBesideTheOthersAndChangeNothingAboutThem) {
   // that is left out, periods are lost to it.
   const uint64_t ended = outcome->values[1] + outcome->counters.lost_periods;
   EXPECT_NEAR(static_cast<double>(ended), periods, 0.1 * periods + 2);
-  EXPECT_LE(outcome->counters.samples, outcome->counters.weight);
+  // Of other samples, too: one that comes early weighs nothing.
+  EXPECT_LE(static_cast<double>(outcome->counters.samples), 1.1 * static_cast<double>(ended) + 2);
   EXPECT_EQ(outcome->values[5], 0u) << "the weight of extra samples";
   EXPECT_EQ(outcome->values[6], 0u) << "descriptors left";
   if (GetParam() == SamplingSource::kPerfSigtrap) {

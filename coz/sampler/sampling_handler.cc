@@ -76,6 +76,7 @@ uint64_t WeightOfSample(const siginfo_t& info, uint32_t periods_in_signal) {
   if (sampled_process.kernel_included) {
     return ended - t_thread.tracker.TakeLeftOut(ended, period_ns);
   }
+  if (ended == 0) return 0;
   // Periods spent in the kernel belong to no address that this sample could name. Pauses are spent
   // there.
   const uint64_t lost = ended - 1 - t_thread.tracker.TakeLeftOut(ended - 1, period_ns);
