@@ -228,7 +228,7 @@ void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
 
   const uint64_t threads = ThreadsThatSampleStandsFor(*info);
   uint64_t weight = WeightOfSample(*info, periods) * threads;
-  if (weighs_rests) weight += WeightOfRests(sampled_process.ended);
+  if (weighs_rests) weight += WeightOfRests(sampled_process.ended, weight);
   if (IsCallbackActive(*context)) return Add(&sampled_process.counters.dropped, weight);
   Sample sample = {0, nullptr, weight, threads};
   sample.by_timer = info->si_code == SI_TIMER;

@@ -64,11 +64,11 @@ ShortThreadPlan PlanShortThread(EndedThreads& ended, uint64_t sampling_period_ns
   return plan;
 }
 
-uint64_t WeightOfRests(EndedThreads& ended) {
+uint64_t WeightOfRests(EndedThreads& ended, uint64_t periods) {
   const uint64_t rest_ns = ended.rest_ns.load(kRelaxed);
   const uint64_t cpu_ns = ended.cpu_ns.load(kRelaxed);
   if (cpu_ns <= rest_ns) return 0;
-  const uint64_t more = rest_ns * kWholeWeight / (cpu_ns - rest_ns);
+  const uint64_t more = rest_ns * kWholeWeight / (cpu_ns - rest_ns) * periods;
   const uint64_t before = ended.carried_weight.fetch_add(more, kRelaxed);
   return (before + more) / kWholeWeight - before / kWholeWeight;
 }

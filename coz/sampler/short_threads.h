@@ -43,9 +43,9 @@ struct ShortThreadPlan {
 // For a thread that begins where ThreadsAreShort.
 ShortThreadPlan PlanShortThread(EndedThreads& ended, uint64_t sampling_period_ns);
 
-// What the rests of threads, which are not sampled, add to the weight of a sample. Whole periods;
-// parts of one are carried on.
-uint64_t WeightOfRests(EndedThreads& ended);
+// What the rests of threads, which are not sampled, add to a sample of so many periods. Whole
+// periods; parts of one are carried on.
+uint64_t WeightOfRests(EndedThreads& ended, uint64_t periods);
 
 }  // namespace coz::sampler
 

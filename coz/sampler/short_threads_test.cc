@@ -31,7 +31,7 @@ TEST(ShortThreadsTest, ThreadsOfSomePeriodsAreWeighedByTheirRests) {
   EXPECT_EQ(plan.first_period_ns, 0u);
   // A sixth of the time has no samples, so each of the others weighs a fifth more.
   uint64_t more = 0;
-  for (int i = 0; i < 1000; ++i) more += WeightOfRests(ended);
+  for (int i = 0; i < 1000; ++i) more += WeightOfRests(ended, i % 3);
   EXPECT_NEAR(static_cast<double>(more), 200, 1);
 }
 
