@@ -37,7 +37,7 @@ inline constexpr int kSamplingSignal = SIGTRAP;
 struct Sample {
   uint64_t ip;                // exact runtime address of the interrupted instruction
   const ucontext_t* context;  // registers of the interrupted code, for the unwinder
-  uint64_t weight;   // sampling periods this sample stands for; 0: it came early, or all was left out
+  uint64_t weight;   // sampling periods this sample stands for; 0: it is early, or was left out
   uint64_t threads;  // that it stands for, its own included; `weight` covers all
   bool is_extra = false;  // see TakeExtraSampleAfter
   // Of an extra one: it fell due during another sample or its callback, so it finds the thread
