@@ -178,10 +178,9 @@ struct NotOutside {
 };
 
 // Makes `call` as a wait of a caller that has just paid, at `paid_ns` where that is not kNotRead.
-// `find_waker` takes its result. It returns
-// the local delay that the waker has left, or 0. It is called only where there may be something to
-// credit. `kind_of` takes the result and the wait's start, and says what has ended the wait
-// (EndOutsideWait).
+// `find_waker` takes its result. It returns the local delay that the waker has left, or 0. It is
+// called only where there may be something to credit. `kind_of` takes the result and the wait's
+// start, and says what has ended the wait (EndOutsideWait).
 template <IoWait kWait = IoWait::kInput, typename Call, typename FindWaker,
           typename KindOf = NotOutside>
 inline auto WaitHavingPaid(uint64_t paid_ns, Call call, FindWaker find_waker,

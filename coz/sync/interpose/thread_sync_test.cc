@@ -228,6 +228,17 @@ TEST_F(CrowdTest, LooksThatFollowAtOnceAskNothing) {
   EXPECT_GE(MonotonicNowNs() - first_ns, delay::CpuShare::kLeastBetweenLooksNs);
 }
 
+TEST_F(CrowdTest, APauseLooksSoonerThanACall) {
+  const uint64_t look_ns = MonotonicNowNs() - delay::CpuShare::kLeastBeforePauseNs;
+  LookAtCpu(thread_, look_ns);
+  const int looks = g_looks;
+  LookAtCpu(thread_, look_ns + delay::CpuShare::kLeastBetweenLooksNs - 1);
+  EXPECT_EQ(g_looks, looks);
+  global_->global_delay_ns += kNsPerMs;
+  PayDebt(thread_);
+  EXPECT_GT(g_looks, looks);
+}
+
 TEST_F(CrowdTest, ThreadThatIsNotQueuedSleeps) {
   LookAtCpu(thread_, MonotonicNowNs());
   global_->global_delay_ns += 2 * kNsPerMs;
