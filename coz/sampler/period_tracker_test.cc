@@ -50,7 +50,7 @@ TEST(PeriodTrackerTest, ClockThatRunsSlowDoesNotSwallowALaterSystemCall) {
   EXPECT_GE(tracker.Advance(now_ns + 10 * kPeriodNs, kPeriodNs), 9u);
 }
 
-// Two threads take turns on a CPU, and at each turn the kernel swaps their events.
+// Two threads take turns on a CPU, and the kernel swaps their events at some of the turns.
 TEST(PeriodTrackerTest, SamplesOfSwappedEventsAddUpToTheCpuTime) {
   constexpr uint64_t kTurnsNs[] = {3 * kPeriodNs / 10, 8 * kPeriodNs / 10};
   PeriodTracker trackers[2];
