@@ -450,7 +450,11 @@ void Run::Loop() {
   }
 }
 
-bool Run::MayChangeSource() const { return head_written_ && source_.MayChange(processes_->live()); }
+// What was suspended resumes as it was.
+bool Run::MayChangeSource() const {
+  return head_written_ && !target_->samples_are_suspended() &&
+         source_.MayChange(processes_->live());
+}
 
 void Run::ChooseSource(uint64_t now_ns) {
   if (!MayChangeSource()) return;

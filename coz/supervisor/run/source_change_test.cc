@@ -3,6 +3,8 @@
 #include <string>
 
 #include "coz/base/clock.h"
+#include "coz/base/random.h"
+#include "coz/experiment/options.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/supervisor/run/run_profile.h"
 #include "coz/supervisor/target/cpu_clock.h"
@@ -116,6 +118,9 @@ TEST_F(SourceChangeTest, OneProcessKeepsItsEvent) {
 class AttachedSourceChangeTest : public SourceChangeTest {
  protected:
   void ExpectChangeTo(profile::SamplingSource source);
+
+  uint64_t duration_ns_ = 3 * kNsPerSecond;
+  profile::Profile profile_;
 };
 
 void AttachedSourceChangeTest::ExpectChangeTo(profile::SamplingSource source) {
@@ -126,17 +131,17 @@ void AttachedSourceChangeTest::ExpectChangeTo(profile::SamplingSource source) {
   options_.runtime_library = std::filesystem::canonical(options_.runtime_library);
   options_.attach_pid = resident.pid();
   options_.attach_tree = true;
-  options_.duration_ns = 3 * kNsPerSecond;
+  options_.duration_ns = duration_ns_;
   const std::string before = testing::StateFromOutside(resident.pid(), residents);
   const absl::StatusOr<RunResult> result = RunProfile(options_);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->left.ok()) << result->left;
-  const profile::Profile& profile = result->profile;
-  ASSERT_EQ(profile.source_change_size(), 1);
-  EXPECT_EQ(profile.source_change(0).sampling_source(), source);
+  profile_ = result->profile;
+  ASSERT_EQ(profile_.source_change_size(), 1);
+  EXPECT_EQ(profile_.source_change(0).sampling_source(), source);
   uint64_t samples_after = 0;
-  for (const profile::Experiment& experiment : profile.experiment()) {
-    if (experiment.start_ns() >= profile.source_change(0).at_ns()) {
+  for (const profile::Experiment& experiment : profile_.experiment()) {
+    if (experiment.start_ns() >= profile_.source_change(0).at_ns()) {
       samples_after += experiment.total_samples();
     }
   }
@@ -154,6 +159,23 @@ TEST_F(AttachedSourceChangeTest, GoOverToClocksOfTheCpus) {
   if (const auto clock = CpuClock::Open(kNsPerMs); !clock.ok()) GTEST_SKIP() << clock.status();
   options_.clock_switch_cost_ns = 1;
   ExpectChangeTo(profile::SAMPLING_SOURCE_CPU_CLOCK);
+}
+
+// Events that are suspended would stay so. The run begins with a bare interval of a quarter of an
+// experiment, and the events are found too dear within 0.6 s.
+TEST_F(AttachedSourceChangeTest, AwaitTheEndOfABareInterval) {
+  if (const auto clock = CpuClock::Open(kNsPerMs); !clock.ok()) GTEST_SKIP() << clock.status();
+  options_.clock_switch_cost_ns = 1;
+  options_.min_experiment_ns = 2 * kNsPerSecond;
+  duration_ns_ = 5 * kNsPerSecond;
+  constexpr uint64_t kStreamOfBareIntervals = 4;
+  const uint64_t intervals = experiment::SchedulerOptions().experiments_per_bare_interval;
+  options_.seed = 1;
+  while (Random(*options_.seed, kStreamOfBareIntervals).Below(intervals) != 0) ++*options_.seed;
+  ExpectChangeTo(profile::SAMPLING_SOURCE_CPU_CLOCK);
+  ASSERT_GT(profile_.bare_interval_size(), 0);
+  const profile::BareInterval& bare = profile_.bare_interval(0);
+  EXPECT_LE(bare.start_ns() + bare.elapsed_ns(), profile_.source_change(0).at_ns());
 }
 
 }  // namespace

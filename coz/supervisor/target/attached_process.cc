@@ -104,7 +104,8 @@ bool HasPendingSample(pid_t pid) {
 }
 
 // The events are closed. A signal that one has raised before is delivered before its thread runs
-// any code of the program. So none is under way once each thread has slept or run since.
+// any code of the program. So none is under way once each thread has slept or run since. One that
+// has come amid a handler of samples is pending until that returns.
 bool AwaitLastSamples(pid_t pid) {
   constexpr timespec kLook = {0, 2 * kNsPerMs};
   constexpr int kMostLooks = 1000;
@@ -120,7 +121,7 @@ bool AwaitLastSamples(pid_t pid) {
       const bool has_moved = !progress.is_runnable || progress.ran_ns > it->second;
       it = has_moved ? runnable.erase(it) : std::next(it);
     }
-    if (runnable.empty()) return !HasPendingSample(pid);
+    if (runnable.empty() && !HasPendingSample(pid)) return true;
   }
   return false;
 }

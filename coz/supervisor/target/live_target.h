@@ -116,6 +116,7 @@ class LiveTarget : public experiment::ExperimentTarget {
   void StopDelays() override;
   bool SuspendSampling() override { return sampling_.Suspend(); }
   void ResumeSampling() override { sampling_.Resume(); }
+  bool samples_are_suspended() const { return sampling_.is_suspended(); }
   experiment::TargetSnapshot Read() override;
   bool Settled() override;
   std::optional<experiment::UnitId> RandomSampledUnit(Random& random) override;

@@ -32,11 +32,13 @@ class SamplingSwitch {
   // For a process whose events are this one's: `set` switches them on or off.
   void SetOwnEvents(std::function<void(bool on)> set) { set_own_events_ = std::move(set); }
 
-  // From now on clocks of the CPUs sample all processes: `set` switches them on or off.
+  // From now on clocks of the CPUs sample all processes: `set` switches them on or off. Not while
+  // sampling is suspended.
   void SetClocks(std::function<void(bool on)> set) { set_clocks_ = std::move(set); }
 
   bool Suspend();
   void Resume();
+  bool is_suspended() const { return suspended_; }
 
  private:
   // A duplicate of a process's event.
