@@ -9,6 +9,7 @@
 #include "coz/supervisor/run/run_profile.h"
 #include "coz/supervisor/target/cpu_clock.h"
 #include "coz/testing/capabilities.h"
+#include "coz/testing/cpu_clocks_lock.h"
 #include "coz/testing/process_state.h"
 #include "coz/testing/resident.h"
 #include "coz/testing/run_command.h"
@@ -46,6 +47,7 @@ class SourceChangeTest : public ::testing::Test {
   // In `profile` a round has as many samples after the change as by perf events.
   void ExpectRoundsAsBefore(const profile::Profile& profile);
 
+  testing::CpuClocksLock lock_;
   RunOptions options_;
 };
 

@@ -18,6 +18,7 @@
 
 #include "coz/sampler/sampler.h"
 #include "coz/sampler/testing/sampler_fixture.h"
+#include "coz/testing/cpu_clocks_lock.h"
 #include "coz/testing/in_child.h"
 #include "coz/testing/run_command.h"
 #include "gmock/gmock.h"
@@ -91,6 +92,7 @@ class CpuClockTest : public ::testing::Test {
     return *std::move(clock);
   }
 
+  testing::CpuClocksLock lock_;
   testing::SharedValue<Outcome> shared_;
 };
 
