@@ -26,12 +26,13 @@ class CrowdWatch {
   static constexpr uint64_t kLookNs = 20'000'000;
 
   // Takes one look and returns whether there is a crowd. Both counts are of the target's threads,
-  // those that pause among the runnable ones. A
-  // crowd begins above one bound and ends below a lower one, so that an experiment is seldom half
-  // in a crowd and half not.
+  // those that pause among the runnable ones. A crowd begins above one bound and ends below a lower
+  // one, so that an experiment is seldom half in a crowd and half not. It lasts while a program has
+  // few threads for a moment, as one that makes new threads for each task.
   bool Look(int live_threads, int runnable_threads, int cpus) {
     share_ += ((runnable_threads > cpus ? 1.0 : 0.0) - share_) / kLooks;
-    is_crowd_ = live_threads > cpus && share_ > (is_crowd_ ? kEnds : kBegins);
+    looks_at_few_ = live_threads > cpus ? 0 : looks_at_few_ + 1;
+    is_crowd_ = looks_at_few_ <= kMostLooksAtFew && share_ > (is_crowd_ ? kEnds : kBegins);
     return is_crowd_;
   }
 
@@ -39,8 +40,10 @@ class CrowdWatch {
   static constexpr double kLooks = 32;  // how many looks the share is an average of
   static constexpr double kBegins = 0.25;
   static constexpr double kEnds = 0.1;
+  static constexpr int kMostLooksAtFew = 15;
 
-  double share_ = 0;  // the share of looks that saw more runnable threads than CPUs
+  double share_ = 0;      // the share of looks that saw more runnable threads than CPUs
+  int looks_at_few_ = 0;  // in a row, that saw no more threads than CPUs
   bool is_crowd_ = false;
 };
 

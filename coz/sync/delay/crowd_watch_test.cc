@@ -35,9 +35,19 @@ TEST(CrowdWatchTest, LastsWhileAFifthOfTheLooksSeeIt) {
   EXPECT_FALSE(Look(watch, 4, 2, 100));
 }
 
-TEST(CrowdWatchTest, EndsAtOnceWhereThereIsACpuForEachThread) {
+TEST(CrowdWatchTest, LastsWhileAProgramMakesNewThreads) {
+  CrowdWatch watch;
+  ASSERT_TRUE(Look(watch, 5, 5, 30));
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(Look(watch, 2, 2, 2));
+    EXPECT_TRUE(Look(watch, 5, 5, 1));
+  }
+}
+
+TEST(CrowdWatchTest, EndsSoonWhereThereIsACpuForEachThread) {
   CrowdWatch watch;
   ASSERT_TRUE(Look(watch, 4, 4, 30));
+  EXPECT_TRUE(Look(watch, 2, 2, 15));
   EXPECT_FALSE(Look(watch, 2, 2, 1));
 }
 
