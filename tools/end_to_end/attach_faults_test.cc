@@ -36,6 +36,18 @@ AttachOutcome Expect(const Fault& fault) {
   return outcome;
 }
 
+// The same of the last call that is made. How many there are depends on the time.
+AttachOutcome ExpectLast(Fault fault, const std::set<int>& nths) {
+  AttachOutcome outcome;
+  for (auto nth = nths.rbegin(); nth != nths.rend() && !outcome.coz.was_made; ++nth) {
+    fault.nth = *nth;
+    outcome = testing::AttachWithFault(fault);
+    EXPECT_EQ(WhatIsWrong(outcome), "") << Describe(fault) << "\n" << outcome.coz.result.errors;
+  }
+  EXPECT_TRUE(outcome.coz.was_made) << Describe(fault);
+  return outcome;
+}
+
 // By turns the first call of a kind, or the last.
 void Sweep(Caller caller) {
   int cases = 0;
@@ -129,9 +141,7 @@ TEST(AttachFaultsTest, ProcessThatCannotBeWatchedIsLeftAsItWas) {
   COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
   auto calls = testing::CallsOfAttach(/*of_process=*/false);
   const std::set<int>& nths = calls[{Caller::kSupervisor, SYS_pidfd_open}];
-  ASSERT_FALSE(nths.empty());
-  const AttachOutcome outcome =
-      Expect({Caller::kSupervisor, SYS_pidfd_open, EMFILE, *nths.rbegin()});
+  const AttachOutcome outcome = ExpectLast({Caller::kSupervisor, SYS_pidfd_open, EMFILE, 0}, nths);
   EXPECT_EQ(outcome.after, outcome.before);
   EXPECT_THAT(outcome.coz.result.errors,
               AllOf(HasSubstr("runs on as before"), Not(HasSubstr("has ended"))));
@@ -152,9 +162,8 @@ TEST(AttachFaultsTest, SlotsThatCannotBeReadFromOutsideAreRestored) {
   COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
   auto calls = testing::CallsOfAttach(/*of_process=*/true);
   const std::set<int>& nths = calls[{Caller::kRuntime, SYS_process_vm_readv}];
-  ASSERT_FALSE(nths.empty());
   const AttachOutcome outcome =
-      Expect({Caller::kRuntime, SYS_process_vm_readv, EPERM, *nths.rbegin()});
+      ExpectLast({Caller::kRuntime, SYS_process_vm_readv, EPERM, 0}, nths);
   EXPECT_EQ(outcome.after, outcome.before);
 }
 
