@@ -63,6 +63,7 @@ void LiveTarget::Select(experiment::UnitId unit, uint64_t delay_per_sample_ns,
   const uint64_t delay_ns = control_.ledger.global_delay_ns.load(std::memory_order_relaxed);
   control_.ledger.forgiven_below_ns.store(selection_start_delay_ns_, std::memory_order_relaxed);
   selection_start_delay_ns_ = delay_ns;
+  control_.ledger.cpus.ForgetPreempted();
   control_.selection_deadline_ns.store(deadline_ns, std::memory_order_relaxed);
   control_.selection_start_ns.store(MonotonicNowNs(), std::memory_order_relaxed);
   control_.ledger.selection.store(

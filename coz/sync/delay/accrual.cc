@@ -83,7 +83,9 @@ uint64_t LocalDelayAt(const GlobalLedger& global, const ThreadLedger& thread, ui
 }
 
 void CreditSpinning(GlobalLedger& global, ThreadLedger& thread) {
-  CreditOwed(global, thread, thread.spinning.Spend(OwedDelay(global, thread)));
+  const uint64_t spun_ns = thread.spinning.Spend(OwedDelay(global, thread));
+  CreditOwed(global, thread, spun_ns);
+  if (MayBeCrowded(global)) PayForCpu(global, thread, spun_ns);
 }
 
 }  // namespace coz::delay

@@ -59,10 +59,10 @@ void NoteCallAt(GlobalLedger& global, ThreadLedger& thread, const void* site, Cl
   }
 }
 
-// As LookAtCpu. It also leaves the time in the queue out of the stretch.
-inline uint64_t LookAtCpuInStretch(GlobalLedger& global, ThreadLedger& thread,
-                                   const CpuLook& look) {
-  const uint64_t queued_ns = LookAtCpu(global, thread, look);
+// As LookAtQueue. It also leaves the time in the queue out of the stretch.
+inline uint64_t LookAtQueueInStretch(GlobalLedger& global, ThreadLedger& thread,
+                                     const CpuLook& look) {
+  const uint64_t queued_ns = LookAtQueue(global, thread, look);
   if (queued_ns != 0 && Accrues(thread)) thread.stretches.LeaveOut(queued_ns, look.now_ns);
   return queued_ns;
 }

@@ -17,6 +17,28 @@ void RaiseTo(GlobalLedger& global, ThreadLedger& thread, uint64_t to_ns) {
   thread.credited_ns.fetch_add(most_ns - local_ns, std::memory_order_relaxed);
 }
 
+// The thread has a CPU that stands at `stands_ns`. It goes on from there if it `owes_nothing`
+// itself, else from the smaller local delay of the two.
+void GoOnFromStand(const GlobalLedger& global, ThreadLedger& thread, uint64_t stands_ns,
+                   bool owes_nothing) {
+  thread.cpu_share.SetStand(CpuShare::kNoStand);
+  if (stands_ns == CpuShare::kNoStand) return;
+  const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
+  const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_acquire);
+  const uint64_t most_ns = owes_nothing ? std::max(local_ns, global_ns) : local_ns;
+  const uint64_t to_ns = std::min(most_ns, stands_ns);
+  // One instruction, so that nothing is lost that a handler of this thread adds at the same moment.
+  thread.local_delay_ns.fetch_add(to_ns - local_ns, std::memory_order_relaxed);
+  if (to_ns > local_ns) thread.credited_ns.fetch_add(to_ns - local_ns, std::memory_order_relaxed);
+}
+
+// The thread runs on `cpu`. It may have been preempted on the one that it has noted itself on.
+void NoteThatItRuns(GlobalLedger& global, const ThreadLedger& thread, uint32_t cpu,
+                    uint64_t now_ns) {
+  if (!thread.cpu_share.can_run()) return;
+  global.cpus.IsBack(thread.cpu_share.cpu(), NumberOf(global, thread), cpu, now_ns);
+}
+
 }  // namespace
 
 void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns) {
@@ -25,10 +47,7 @@ void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns) 
   // delay that it imposes itself.
   const uint64_t local_ns = thread.local_delay_ns.fetch_add(delay_ns, std::memory_order_relaxed);
   thread.imposed_ns.fetch_add(delay_ns, std::memory_order_relaxed);
-  if (MayBeCrowded(global)) {
-    global.cpus.NoteImposed(thread.cpu_share.cpu(), delay_ns);
-    LeaveToCpu(global, thread, thread.cpu_share.cpu());
-  }
+  if (MayBeCrowded(global)) PayForCpu(global, thread, delay_ns);
   // The thread's excess stays its own: no other thread has to make up for it.
   const uint64_t required_ns = std::min(local_ns, global_ns) + delay_ns;
   // Release pairs with the acquire in OwedDelay: a thread that sees the delay also sees the
@@ -39,27 +58,81 @@ void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns) 
   }
 }
 
-uint64_t LookAtCpu(GlobalLedger& global, ThreadLedger& thread, const CpuLook& look) {
-  const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_acquire);
-  const CpuShare::Queued queued =
-      thread.cpu_share.Take(look,
-                            {global_ns, thread.imposed_ns.load(std::memory_order_relaxed),
-                             global.cpus.imposed_ns(look.cpu)},
-                            global.cpus_of_crowd.load(std::memory_order_relaxed));
-  if (queued.queued_ns < CpuShare::kLeastQueuedNs) return 0;
+uint64_t LookAtQueue(GlobalLedger& global, ThreadLedger& thread, const CpuLook& look) {
+  const uint64_t queued_ns = thread.cpu_share.Take(look);
+  if (queued_ns < CpuShare::kLeastQueuedNs) return 0;
   global.crowded_until_ns.store(look.now_ns + kCrowdLastsNs, std::memory_order_relaxed);
-  CreditOwed(global, thread, queued.delay_ns);
-  GoOnFromCpu(global, thread);
-  return queued.queued_ns;
+  // A wait may have ended without a look at the queue behind it.
+  const uint32_t cpu = thread.cpu_share.cpu();
+  if (global.cpus.IsNotedBy(cpu, NumberOf(global, thread))) {
+    GoOnFromStand(global, thread, global.cpus.local_delay_ns(cpu), /*owes_nothing=*/true);
+  }
+  return queued_ns;
+}
+
+void GoOnHere(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t now_ns) {
+  const uint64_t number = NumberOf(global, thread);
+  if (global.cpus.IsNotedBy(cpu, number)) {
+    const uint64_t stands_ns = global.cpus.IsLeft(cpu) ? global.cpus.StandsAt(cpu, now_ns, 0)
+                                                       : thread.cpu_share.stands_ns();
+    GoOnFromStand(global, thread, stands_ns, /*owes_nothing=*/false);
+    if (!global.cpus.IsLeft(cpu)) return global.cpus.Renew(cpu, now_ns);
+  } else {
+    // The thread could run all the time, or it would have taken the CPU at the end of a wait. So
+    // the CPU was not idle.
+    GoOnFromStand(global, thread, global.cpus.StandsAt(cpu, now_ns, 0), /*owes_nothing=*/true);
+  }
+  NoteThatItRuns(global, thread, cpu, now_ns);
+  thread.cpu_share.SetCpu(cpu, /*can_run=*/true);
+  global.cpus.Note(cpu, number, thread.local_delay_ns.load(std::memory_order_relaxed), now_ns);
+}
+
+bool GoOnIfNotedHere(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu) {
+  if (!global.cpus.IsNotedBy(cpu, NumberOf(global, thread)) || global.cpus.IsLeft(cpu))
+    return false;
+  GoOnFromStand(global, thread, thread.cpu_share.stands_ns(), /*owes_nothing=*/false);
+  return true;
+}
+
+void TakeCpu(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t now_ns,
+             uint64_t queued_ns) {
+  const uint64_t stands_ns = global.cpus.StandsAt(cpu, now_ns, now_ns - queued_ns);
+  NoteThatItRuns(global, thread, cpu, now_ns);
+  thread.cpu_share.SetCpu(cpu, /*can_run=*/true);
+  thread.cpu_share.SetStand(stands_ns);
+  // What the thread owes for itself is none of the CPU's debt.
+  const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
+  global.cpus.Note(cpu, NumberOf(global, thread), std::min(stands_ns, global_ns), now_ns);
+}
+
+void GoOnFromCpu(GlobalLedger& global, ThreadLedger& thread) {
+  GoOnFromStand(global, thread, thread.cpu_share.stands_ns(), /*owes_nothing=*/true);
+}
+
+void LeaveCpu(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t now_ns) {
+  GoOnHere(global, thread, cpu, now_ns);
+  thread.cpu_share.SetCpu(cpu, /*can_run=*/false);
+  const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
+  global.cpus.Leave(cpu, NumberOf(global, thread), local_ns, now_ns);
+  // One instruction, so that nothing is lost that a handler of this thread adds at the same moment.
+  const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
+  if (local_ns < global_ns) {
+    thread.local_delay_ns.fetch_add(global_ns - local_ns, std::memory_order_relaxed);
+  }
+}
+
+void LeaveCpuWithDebt(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t now_ns) {
+  NoteThatItRuns(global, thread, cpu, now_ns);
+  thread.cpu_share.SetCpu(cpu, /*can_run=*/false);
+  // Behind a wait the thread has not gone on from its CPU yet. It pays what it owes itself.
+  const uint64_t stands_ns = thread.cpu_share.stands_ns();
+  const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
+  global.cpus.Leave(cpu, NumberOf(global, thread), std::min(stands_ns, global_ns), now_ns);
 }
 
 void CreditOwed(GlobalLedger& global, ThreadLedger& thread, uint64_t most_ns) {
   const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
   RaiseTo(global, thread, local_ns + most_ns);
-}
-
-void GoOnFromCpu(GlobalLedger& global, ThreadLedger& thread) {
-  RaiseTo(global, thread, global.cpus.local_delay_ns(thread.cpu_share.cpu()));
 }
 
 uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread) {
@@ -118,12 +191,13 @@ void EndWaitOfQueued(GlobalLedger& global, ThreadLedger& thread, const Wait& wai
 
 void CreditQueueAfter(GlobalLedger& global, ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
                       uint64_t queued_ns) {
-  if (queued_ns == 0) return;
-  CreditOwed(global, thread, std::min(queued_ns, now_ns - wait.start_ns));
+  if (queued_ns != 0) CreditOwed(global, thread, std::min(queued_ns, now_ns - wait.start_ns));
   GoOnFromCpu(global, thread);
 }
 
-void GoOnAfter(ThreadLedger& thread, uint64_t virtual_ns, uint64_t now_ns) {
+void GoOnAfter(const GlobalLedger& global, ThreadLedger& thread, uint64_t virtual_ns,
+               uint64_t now_ns) {
+  if (MayBeCrowded(global)) return;
   const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
   const auto early_ns = static_cast<int64_t>(virtual_ns - (now_ns - local_ns));
   if (early_ns > 0) {

@@ -28,12 +28,14 @@
 #ifndef COZ_SYNC_DELAY_DELAY_LEDGER_H_
 #define COZ_SYNC_DELAY_DELAY_LEDGER_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "coz/sync/delay/call_pace.h"
 #include "coz/sync/delay/cpu_share.h"
+#include "coz/sync/delay/cpu_table.h"
 #include "coz/sync/delay/spin_share.h"
 #include "coz/sync/delay/stretches.h"
 #include "coz/sync/delay/wake_table.h"
@@ -148,6 +150,11 @@ inline bool IsBehind(const GlobalLedger& global, const ThreadLedger& thread) {
          global.global_delay_ns.load(std::memory_order_relaxed);
 }
 
+// A number for the thread that no other one has, in whatever process: both are in the same memory.
+inline uint64_t NumberOf(const GlobalLedger& global, const ThreadLedger& thread) {
+  return reinterpret_cast<uintptr_t>(&thread) - reinterpret_cast<uintptr_t>(&global);
+}
+
 // True where the thread neither owes delay nor has excess.
 inline bool IsLevel(const GlobalLedger& global, const ThreadLedger& thread) {
   return thread.local_delay_ns.load(std::memory_order_relaxed) ==
@@ -159,11 +166,19 @@ enum class PauseBy { kWhatIsBest, kSleep };
 
 // Whether a thread that owes `owed_ns` goes on without a pause and pays later. A pause that holds
 // its CPU costs some microseconds of its own, and one asleep lasts some 60 us too long. So in a
-// crowd small debts wait.
+// crowd small debts wait. Where threads on several CPUs run the selected unit, each imposes a whole
+// sample's delay at a time, and at other times than the others. What one of them owes its own next
+// sample may cancel. So it waits, too.
 inline constexpr uint64_t kLeastHeldNs = 30'000;
 inline constexpr uint64_t kLeastSleptNs = 100'000;
-inline bool IsCarriedOn(const GlobalLedger& global, uint64_t owed_ns, PauseBy by) {
-  return owed_ns < (by == PauseBy::kSleep ? kLeastSleptNs : kLeastHeldNs) && MayBeCrowded(global);
+inline uint64_t LeastPausedNs(const ThreadLedger& thread, PauseBy by) {
+  if (by == PauseBy::kSleep) return kLeastSleptNs;
+  if (!thread.stretches.accrues()) return kLeastHeldNs;
+  return std::max(kLeastHeldNs, thread.stretches.selected_delay_ns());
+}
+inline bool IsCarriedOn(const GlobalLedger& global, const ThreadLedger& thread, uint64_t owed_ns,
+                        PauseBy by) {
+  return MayBeCrowded(global) && owed_ns < LeastPausedNs(thread, by);
 }
 
 // Whether the thread owes more than it carries on.
@@ -171,11 +186,19 @@ inline bool OwesPause(const GlobalLedger& global, const ThreadLedger& thread,
                       PauseBy by = PauseBy::kWhatIsBest) {
   const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
   const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
-  return local_ns < global_ns && !IsCarriedOn(global, global_ns - local_ns, by);
+  return local_ns < global_ns && !IsCarriedOn(global, thread, global_ns - local_ns, by);
 }
 
 // Gets `thread` ahead of every other thread by `delay_ns` of virtual time.
 void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns);
+
+// The local delay that `waker` leaves for threads that it wakes. In a crowd what it owes is its
+// CPU's debt, and none of theirs.
+inline uint64_t LocalDelayForWakees(const GlobalLedger& global, const ThreadLedger& waker) {
+  const uint64_t local_ns = waker.local_delay_ns.load(std::memory_order_relaxed);
+  if (!MayBeCrowded(global)) return local_ns;
+  return std::max(local_ns, global.global_delay_ns.load(std::memory_order_relaxed));
+}
 
 // Publishes the waker's local delay for the threads that it wakes through `object`. A wakee finds
 // it by `global.wakes.Find(object)`. A wakee assumes the global delay in any case, so only excess
@@ -187,20 +210,46 @@ inline void PublishExcess(GlobalLedger& global, const ThreadLedger& waker, const
   }
 }
 
-// Leaves the thread's local delay to the thread that runs next on `cpu`, where the thread is. In a
-// crowd: before it waits, and after a pause in which it held its CPU. ImposeDelay does it, too.
-inline void LeaveToCpu(GlobalLedger& global, const ThreadLedger& thread, uint32_t cpu) {
-  global.cpus.Leave(cpu, thread.local_delay_ns.load(std::memory_order_relaxed));
+// In a crowd what is owed is the CPU's debt (cpu_table.h). `thread` runs on `cpu`, and is about to
+// look at what it owes or to change it. Where others have run there, it goes on from where they
+// have left the CPU, and owes nothing else: it had none.
+void GoOnHere(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t now_ns);
+// The same without a look at the clock, where the thread has noted itself on `cpu` and has not left
+// it. Else this does nothing and returns false.
+bool GoOnIfNotedHere(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu);
+inline bool MustGoOnHere(const GlobalLedger& global, const ThreadLedger& thread, uint32_t cpu) {
+  return !global.cpus.IsNotedBy(cpu, NumberOf(global, thread)) || global.cpus.IsLeft(cpu) ||
+         thread.cpu_share.stands_ns() != CpuShare::kNoStand;
 }
 
-// Credits the thread, which was queued for the CPU that it looked at last, for what its CPU has
-// served already. It never puts the thread into debt: an idle CPU keeps an old value.
+// In a crowd, at the end of a wait: the thread has got `cpu`, for which it was queued for
+// `queued_ns`. It goes on from there at GoOnFromCpu, or at the next GoOnHere.
+void TakeCpu(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t now_ns,
+             uint64_t queued_ns);
+// For a thread that was queued for its CPU behind a wake by another thread, whose credit it has. It
+// owes what the CPU does, and nothing itself.
 void GoOnFromCpu(GlobalLedger& global, ThreadLedger& thread);
 
-// Credits the delay that grew while the thread was queued for a CPU, which it does not owe. The
-// caller does this before the thread pays, where MayBeCrowded. Returns for how long the thread was
-// queued since its last look, or 0 where that is too short to tell.
-uint64_t LookAtCpu(GlobalLedger& global, ThreadLedger& thread, const CpuLook& look);
+// In a crowd, before a wait: the thread leaves its CPU to the next, with what the CPU owes. From
+// then on it owes only what it owes for itself.
+void LeaveCpu(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t now_ns);
+// The same before a pause in which the thread sleeps. It takes its CPU's debt along.
+void LeaveCpuWithDebt(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t now_ns);
+
+// In a crowd: the thread has paid `ns` on its CPU.
+inline void PayForCpu(GlobalLedger& global, const ThreadLedger& thread, uint64_t ns) {
+  global.cpus.Add(thread.cpu_share.cpu(), NumberOf(global, thread), ns);
+}
+
+// Whether nobody has run on the thread's CPU since it has noted itself there.
+inline bool HasKeptCpu(const GlobalLedger& global, const ThreadLedger& thread) {
+  return global.cpus.IsNotedBy(thread.cpu_share.cpu(), NumberOf(global, thread));
+}
+
+// Takes a look at the time in the queue. The caller does this before the thread pays, where
+// MayBeCrowded. Returns for how long the thread was queued since its last look, or 0 where that is
+// too short to tell.
+uint64_t LookAtQueue(GlobalLedger& global, ThreadLedger& thread, const CpuLook& look);
 
 // Credits `most_ns`, up to what the thread owes, where it was queued, or has spun, for so long.
 void CreditOwed(GlobalLedger& global, ThreadLedger& thread, uint64_t most_ns);
@@ -261,7 +310,8 @@ void CreditQueueAfter(GlobalLedger& global, ThreadLedger& thread, const Wait& wa
 // `thread` goes on after an event at `virtual_ns` of virtual time, such as the end of a thread that
 // it has joined. The event may be long ago. If the thread's own virtual time is earlier, it owes
 // the difference.
-void GoOnAfter(ThreadLedger& thread, uint64_t virtual_ns, uint64_t now_ns);
+void GoOnAfter(const GlobalLedger& global, ThreadLedger& thread, uint64_t virtual_ns,
+               uint64_t now_ns);
 
 }  // namespace coz::delay
 

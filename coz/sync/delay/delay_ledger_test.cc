@@ -318,10 +318,10 @@ TEST_F(DelayLedgerTest, ExcessOfAThreadIsNotRequiredOfOthers) {
 
 TEST_F(DelayLedgerTest, AThreadThatIsAheadOfWhatItWaitedForFallsBack) {
   Impose(sampled_, 300);
-  GoOnAfter(sampled_, 900, 1000);  // its own virtual time is 700
+  GoOnAfter(*global_, sampled_, 900, 1000);  // its own virtual time is 700
   EXPECT_EQ(sampled_.local_delay_ns, 100u);
   EXPECT_EQ(OwedDelay(*global_, sampled_), 200u);
-  GoOnAfter(sampled_, 500, 1000);  // long ago
+  GoOnAfter(*global_, sampled_, 500, 1000);  // long ago
   EXPECT_EQ(sampled_.local_delay_ns, 100u);
 }
 

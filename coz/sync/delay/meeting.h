@@ -61,8 +61,9 @@ class LatestTime {
 };
 
 // The thread goes on no earlier than that.
-inline void GoOnAfterLatest(ThreadLedger& thread, const LatestTime& latest, uint64_t now_ns) {
-  if (latest.ns() != 0) GoOnAfter(thread, latest.ns(), now_ns);
+inline void GoOnAfterLatest(const GlobalLedger& global, ThreadLedger& thread,
+                            const LatestTime& latest, uint64_t now_ns) {
+  if (latest.ns() != 0) GoOnAfter(global, thread, latest.ns(), now_ns);
 }
 
 // A place of a table, by the address of an object. Objects are at least 4-byte aligned.
@@ -170,7 +171,7 @@ void GoOnAfterRelease(const GlobalLedger& global, MonitorTable& monitors,
   const uint64_t now_ns = now();
   const uint64_t selection = global.selection.load(std::memory_order_relaxed);
   if (!waited.HasWaited(mutex, selection, now_ns)) return;
-  GoOnAfterLatest(thread, *released, now_ns);
+  GoOnAfterLatest(global, thread, *released, now_ns);
 }
 
 }  // namespace coz::delay

@@ -16,22 +16,24 @@ TEST(LatestTimeTest, IsNeverSetBack) {
 }
 
 TEST(LatestTimeTest, OnlyWhoIsEarlierGoesOnLater) {
+  const auto global = std::make_unique<GlobalLedger>();
   LatestTime latest = {};
   latest.Note(1000);
   ThreadLedger early = {};
   early.local_delay_ns = 500;
-  GoOnAfterLatest(early, latest, 1200);
+  GoOnAfterLatest(*global, early, latest, 1200);
   EXPECT_EQ(VirtualTimeAt(early, 1200), 1000u);
   ThreadLedger late = {};
   late.local_delay_ns = 100;
-  GoOnAfterLatest(late, latest, 1200);
+  GoOnAfterLatest(*global, late, latest, 1200);
   EXPECT_EQ(VirtualTimeAt(late, 1200), 1100u);
 }
 
 TEST(LatestTimeTest, NoArrivalIsNoTime) {
+  const auto global = std::make_unique<GlobalLedger>();
   ThreadLedger thread = {};
   thread.local_delay_ns = 500;
-  GoOnAfterLatest(thread, LatestTime{}, 300);
+  GoOnAfterLatest(*global, thread, LatestTime{}, 300);
   EXPECT_EQ(thread.local_delay_ns, 500u);
 }
 

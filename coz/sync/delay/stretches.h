@@ -100,6 +100,8 @@ class Stretches {
   // delay at all.
   uint64_t selection() const { return selection_.load(std::memory_order_relaxed); }
   bool accrues() const { return selection() != 0; }
+  // What a sample in the selected unit imposes, while delay accrues. 0 in a baseline.
+  uint64_t selected_delay_ns() const { return selected_delay_ns_; }
   uint64_t deadline_ns() const { return deadline_ns_; }
   void EndAccrual() { selection_.store(0, std::memory_order_relaxed); }
 

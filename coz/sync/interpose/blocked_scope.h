@@ -30,8 +30,8 @@ class BlockedScope {
  public:
   explicit BlockedScope(WaitStart start = WaitStart::kMayBeOver) : thread_(CurrentThreadLedger()) {
     if (thread_ == nullptr) return;
-    LeaveCpu(*thread_);
     const uint64_t now_ns = MonotonicNowNs();
+    LeaveCpu(*thread_, now_ns);
     wait_ = start == WaitStart::kIsAhead ? delay::BeginWait(*thread_, now_ns)
                                          : BeginThreadWait(*thread_, now_ns);
     own_.Start(*thread_);
@@ -46,7 +46,7 @@ class BlockedScope {
     delay::ResumeStretch(*thread_, now_ns);
     const uint64_t queued_ns = BackOnCpu(*thread_, now_ns);
     EndThreadWait(*thread_, wait_, now_ns, sync_internal::g_ledger->wakes.Find(object));
-    if (queued_ns != 0) delay::GoOnFromCpu(*sync_internal::g_ledger, *thread_);
+    delay::GoOnFromCpu(*sync_internal::g_ledger, *thread_);
     own_.End(*thread_, queued_ns);
   }
   // The wait timed out or was interrupted, or something outside the program ended it.

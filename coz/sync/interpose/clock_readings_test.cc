@@ -73,6 +73,7 @@ TEST_F(ClockReadingsTest, OneBeforeTheCallAndOneBehindItWhereTheThreadAccrues) {
 
 TEST_F(ClockReadingsTest, AsManyInACrowdAndWhileDelaysAreInserted) {
   global_->cpus_of_crowd = 2;
+  GoOnHere(thread_);
   Accrue();
   global_->global_delay_ns += 5 * kNsPerUs;
   thread_.local_delay_ns = global_->global_delay_ns.load();
@@ -80,9 +81,11 @@ TEST_F(ClockReadingsTest, AsManyInACrowdAndWhileDelaysAreInserted) {
   EXPECT_EQ(ReadingsOfCall<IoWait::kOutput>(), 2);
 }
 
-TEST_F(ClockReadingsTest, OneBehindACallInACrowd) {
+// Who may wait leaves its CPU at a known time.
+TEST_F(ClockReadingsTest, OneBehindACallInACrowdAndOneBeforeInput) {
   global_->cpus_of_crowd = 2;
-  EXPECT_EQ(ReadingsOfCall<IoWait::kInput>(), 1);
+  GoOnHere(thread_);
+  EXPECT_EQ(ReadingsOfCall<IoWait::kInput>(), 2);
   EXPECT_EQ(ReadingsOfCall<IoWait::kOutput>(), 1);
 }
 

@@ -113,8 +113,8 @@ const void* AsObject(uint64_t address) {
 
 void Leave(delay::ThreadLedger& thread, uint64_t goroutine, GoMoment moment) {
   NoteCallHere(thread, AsObject(goroutine));
-  LeaveCpu(thread);
   const uint64_t now_ns = MonotonicNowNs();
+  LeaveCpu(thread, now_ns);
   if (moment == GoMoment::kEnds) {
     TakePlace(goroutine).virtual_ns.store(0, std::memory_order_relaxed);
   } else {
@@ -197,7 +197,8 @@ void Meet(delay::ThreadLedger& thread, uint64_t address) {
                        CounterOf(StateOf(address)) == 0;
   NoteCallHere(thread, AsObject(address));
   if (!is_over) return;
-  delay::GoOnAfter(thread, group.latest_ns.load(std::memory_order_relaxed), MonotonicNowNs());
+  delay::GoOnAfter(*sync_internal::g_ledger, thread,
+                   group.latest_ns.load(std::memory_order_relaxed), MonotonicNowNs());
 }
 
 // What the clock or the outside makes ready, a thread does that looks for a goroutine.
@@ -228,7 +229,7 @@ void EndSeek(delay::ThreadLedger& thread, const Goroutine& place, bool by_gorout
   if (by_goroutine) {
     delay::EndWaitCredited(global, thread, t_seek, now_ns, global.wakes.Find(AsObject(goroutine)),
                            sought_ns > kLongestSwitchNs);
-    if (queued_ns != 0) delay::GoOnFromCpu(global, thread);
+    delay::GoOnFromCpu(global, thread);
     return;
   }
   // The goroutine has waited for the outside, and the thread for any goroutine. So what is owed is
@@ -257,7 +258,7 @@ void Execute(delay::ThreadLedger& thread, uint64_t goroutine) {
   if (SeeksGoroutine()) EndSeek(thread, place, by_goroutine, goroutine, now_ns);
   t_seeks_goroutine = false;
   // It goes on no earlier than where it was, whichever thread it was on.
-  if (left_ns != 0) delay::GoOnAfter(thread, left_ns, now_ns);
+  if (left_ns != 0) delay::GoOnAfter(*sync_internal::g_ledger, thread, left_ns, now_ns);
   NoteCall(thread, AsObject(goroutine));
 }
 

@@ -34,7 +34,7 @@ void NotePublished(uint64_t local_ns) {
 void Publish(const delay::ThreadLedger& caller, uint64_t key) {
   if (key == 0) return;
   delay::WakeTable& wakes = sync_internal::g_ledger->wakes;
-  const uint64_t local_ns = caller.local_delay_ns.load(std::memory_order_relaxed);
+  const uint64_t local_ns = delay::LocalDelayForWakees(*sync_internal::g_ledger, caller);
   wakes.Publish(AsObject(key), local_ns);
   NotePublished(local_ns);
   TheIoTables().WatchAt(key).ForEachWatcher(
@@ -44,18 +44,19 @@ void Publish(const delay::ThreadLedger& caller, uint64_t key) {
 }  // namespace
 
 void io_internal::PublishToPeers(const delay::ThreadLedger& caller, int fd, IoSide side) {
-  const uint64_t local_ns = caller.local_delay_ns.load(std::memory_order_relaxed);
+  const uint64_t local_ns = delay::LocalDelayForWakees(*sync_internal::g_ledger, caller);
   for (const uint64_t key : FindIoKeys(fd, side).wakes) Publish(caller, key);
   g_published_ns[static_cast<int>(side)][static_cast<unsigned>(fd) % kDescriptors].store(
       local_ns, std::memory_order_relaxed);
 }
 
 void io_internal::EndOwing(delay::ThreadLedger& caller, const delay::Wait& wait,
-                           uint64_t waker_local_delay_ns, uint64_t queued_ns) {
+                           uint64_t waker_local_delay_ns, uint64_t queued_ns, WokenBy woken_by) {
   // The delay that the thread has imposed since the wait began belongs after the wake: most likely
   // it was sampled while it copied the data that had come.
   const uint64_t imposed_ns = caller.imposed_ns.load(std::memory_order_relaxed) - wait.imposed_ns;
   const uint64_t level_ns = waker_local_delay_ns + imposed_ns;
+  bool is_by_thread = true;
   if (waker_local_delay_ns != 0 &&
       level_ns > caller.local_delay_ns.load(std::memory_order_relaxed)) {
     delay::EndWaitOfQueued(*sync_internal::g_ledger, caller, wait, MonotonicNowNs(), level_ns,
@@ -64,13 +65,18 @@ void io_internal::EndOwing(delay::ThreadLedger& caller, const delay::Wait& wait,
     // The look behind the wait may have credited more than the waker's level already. The time in
     // the queue follows the wake, so it counts on top of either.
     const uint64_t own_ns = wait.served_ns + caller.imposed_ns.load(std::memory_order_relaxed);
-    const bool is_by_thread = waker_local_delay_ns != 0 && level_ns > own_ns;
+    is_by_thread =
+        woken_by == WokenBy::kThread || (waker_local_delay_ns != 0 && level_ns >= own_ns);
     delay::EndWaitUncredited(caller);
     if (is_by_thread) {
       delay::CreditQueueAfter(*sync_internal::g_ledger, caller, wait, MonotonicNowNs(), queued_ns);
     }
   }
-  PayAfterWait();
+  if (is_by_thread) {
+    PayAfterWake();
+  } else {
+    PayAfterWait();
+  }
 }
 
 bool io_internal::HasBlockedSince(uint64_t start_ns) {

@@ -103,11 +103,15 @@ inline bool MayTakeOverExcess() {
          global.highest_published_ns.load(std::memory_order_relaxed) > global_ns;
 }
 
+// Whether nothing but a profiled thread can have ended a wait whose waker has left its local delay.
+// What a writer has left for a descriptor may be older than the wait.
+enum class WokenBy { kThread, kMayBeOutside };
+
 // Ends a wait after which the thread owes delay. Takes over `waker_local_delay_ns`, which is 0
 // where no profiled thread woke it. `queued_ns` says for how long it was queued for a CPU
 // (ResumeRunning). Pays the rest.
 void EndOwing(delay::ThreadLedger& caller, const delay::Wait& wait, uint64_t waker_local_delay_ns,
-              uint64_t queued_ns);
+              uint64_t queued_ns, WokenBy woken_by = WokenBy::kMayBeOutside);
 
 // Whether the caller has blocked in a call that it has just made. A call that blocks lasts longer
 // than this. One that lasts as long may have copied data: the kernel is then asked whether the
@@ -136,7 +140,7 @@ void PayBeforeWaking(uint64_t key);
       io_internal::g_published_ns[static_cast<int>(side)]
                                  [static_cast<unsigned>(fd) % io_internal::kDescriptors];
   if (__builtin_expect(published_ns.load(std::memory_order_relaxed) !=
-                           caller->local_delay_ns.load(std::memory_order_relaxed),
+                           delay::LocalDelayForWakees(*sync_internal::g_ledger, *caller),
                        0)) {
     io_internal::PublishToPeers(*caller, fd, side);
   }
@@ -192,12 +196,14 @@ inline auto WaitHavingPaid(uint64_t paid_ns, Call call, FindWaker find_waker,
       sync_internal::g_ledger->global_delay_ns.load(std::memory_order_relaxed);
   const bool has_excess = delay::HasExcess(*sync_internal::g_ledger, *caller);
   const bool is_unit = WaitsAreUnits() && !HasLeftThreadSync();
-  const bool needs_start = has_excess || (kIsOutput && delay::Accrues(*caller)) || is_unit;
+  const bool leaves_cpu = !kIsOutput && delay::MayBeCrowded(*sync_internal::g_ledger);
+  const bool needs_start =
+      has_excess || (kIsOutput && delay::Accrues(*caller)) || is_unit || leaves_cpu;
   const bool is_read = paid_ns != kNotRead;
   const uint64_t start_ns = __builtin_expect(needs_start, 0)
                                 ? (is_read ? paid_ns : MonotonicNowNs())
                                 : io_internal::StartNs(global_ns, paid_ns);
-  if (!kIsOutput) LeaveCpu(*caller);
+  if (__builtin_expect(leaves_cpu, 0)) LeaveCpu(*caller, start_ns);
   const delay::Wait wait =
       kIsOutput ? delay::BeginOutput(*caller, start_ns) : delay::BeginWait(*caller, start_ns);
   OutsideClock clock;

@@ -52,7 +52,7 @@ void LeaveMeeting(const delay::LatestTime* arrivals) {
   delay::ThreadLedger* thread = CurrentThreadLedger();
   if (thread == nullptr || arrivals == nullptr) return;
   if (!delay::TimePassesAtMeetings(*sync_internal::g_ledger)) return;
-  delay::GoOnAfterLatest(*thread, *arrivals, MonotonicNowNs());
+  delay::GoOnAfterLatest(*sync_internal::g_ledger, *thread, *arrivals, MonotonicNowNs());
 }
 
 }  // namespace coz::interpose

@@ -105,7 +105,8 @@ TeamWaiter TakeTeamWaiter() {
 // Ends a wait that may have been over before it began. So a thread with excess keeps its excess.
 void EndTeamWaitOf(const TeamWaiter& waiter, uint64_t waker_local_delay_ns) {
   if (CallerOwes(*waiter.thread)) {
-    io_internal::EndOwing(*waiter.thread, t_team.wait, waker_local_delay_ns, waiter.queued_ns);
+    io_internal::EndOwing(*waiter.thread, t_team.wait, waker_local_delay_ns, waiter.queued_ns,
+                          io_internal::WokenBy::kThread);
   } else {
     delay::EndWaitUncredited(*waiter.thread);
   }
@@ -131,7 +132,7 @@ void EndTeamWaitFor(uint64_t waker_local_delay_ns) {
   }
   delay::EndWaitOfQueued(*sync_internal::g_ledger, *thread, t_team.wait, MonotonicNowNs(), level_ns,
                          waiter.queued_ns);
-  PayAfterWait();
+  PayAfterWake();
 }
 
 // Ends a wait for the last thread to arrive, which may be the calling thread itself.

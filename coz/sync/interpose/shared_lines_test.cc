@@ -84,6 +84,7 @@ TEST_F(SharedLinesTest, ImposingWritesOneLine) {
 
 TEST_F(SharedLinesTest, InACrowdImposingWritesThatOfItsCpuToo) {
   process_.global().cpus_of_crowd = 2;
+  GoOnHere(process_.main_ledger());
   EXPECT_EQ(WrittenBy([this] {
               delay::ImposeDelay(process_.global(), process_.main_ledger(), kNsPerMs);
             }),

@@ -17,7 +17,7 @@ namespace {
 
 // Leaves the caller's local delay under `key`, where it is not there yet. The caller has paid.
 void TellOnce(const delay::ThreadLedger& caller, uint64_t key) {
-  if (WakerBy(key) != caller.local_delay_ns.load(std::memory_order_relaxed)) {
+  if (WakerBy(key) != delay::LocalDelayForWakees(*sync_internal::g_ledger, caller)) {
     PayBeforeWaking(key);
   } else {
     NoteWakeBy(key);

@@ -147,7 +147,9 @@ template <typename JoinCall>
   const uint64_t end_ns = result == 0 && joiner != nullptr ? VirtualEndOf(thread) : 0;
   // The thread may have ended long ago. It then has paid only the delay that was inserted until its
   // end.
-  if (end_ns != 0) delay::GoOnAfter(*joiner, end_ns, MonotonicNowNs());
+  if (end_ns != 0) {
+    delay::GoOnAfter(*sync_internal::g_ledger, *joiner, end_ns, MonotonicNowNs());
+  }
   return result;
 }
 

@@ -63,6 +63,7 @@ void EnterThreadSync(delay::ThreadLedger* ledger, uint64_t inherited_local_delay
 
 delay::ThreadLedger* LeaveThreadSync() {
   delay::ThreadLedger* ledger = sync_internal::t_ledger;
+  if (ledger != nullptr && sync_internal::g_ledger != nullptr) LeaveCpu(*ledger);
   sync_internal::t_ledger = nullptr;
   return ledger;
 }
@@ -92,14 +93,13 @@ struct QueuedAtLook {
   bool is_known;
   uint64_t queued_ns;  // since the last look
 };
-QueuedAtLook LookAtCpuAt(delay::ThreadLedger& thread, uint64_t now_ns, uint64_t least_between_ns) {
+QueuedAtLook LookAtQueue(delay::ThreadLedger& thread, uint64_t now_ns, uint64_t least_between_ns) {
   if (thread.cpu_share.HasJustLooked(now_ns, least_between_ns)) return {true, 0};
   uint64_t queued_ns = 0;
   if (sync_internal::g_hooks.queued == nullptr || !sync_internal::g_hooks.queued(&queued_ns)) {
     return {false, 0};
   }
-  return {true, delay::LookAtCpuInStretch(*sync_internal::g_ledger, thread,
-                                          {now_ns, queued_ns, CurrentCpu()})};
+  return {true, delay::LookAtQueueInStretch(*sync_internal::g_ledger, thread, {now_ns, queued_ns})};
 }
 
 struct Pause {
@@ -120,13 +120,31 @@ void NoteSleepCost(uint64_t cpu_ns) {
                                        std::memory_order_relaxed);
 }
 
-Pause HoldCpu(uint64_t start_ns, uint64_t owed_ns) {
-  const uint64_t held_ns = HoldCpuSince(start_ns, owed_ns);
+// In a crowd the CPU stands further on with each step. Where another thread has got the CPU
+// meanwhile, the rest is none of this thread's business.
+Pause HoldCpu(const delay::ThreadLedger& thread, uint64_t start_ns, uint64_t owed_ns) {
+  constexpr uint64_t kStepNs = 20'000;
+  delay::GlobalLedger& global = *sync_internal::g_ledger;
+  if (!delay::MayBeCrowded(global)) {
+    const uint64_t held_ns = HoldCpuSince(start_ns, owed_ns);
+    return {held_ns, held_ns};
+  }
+  uint64_t held_ns = 0;
+  do {
+    const uint64_t step_ns = HoldCpuSince(held_ns == 0 ? start_ns : MonotonicNowNs(),
+                                          std::min(owed_ns - held_ns, kStepNs));
+    delay::PayForCpu(global, thread, step_ns);
+    held_ns += step_ns;
+  } while (held_ns < owed_ns && delay::HasKeptCpu(global, thread));
   return {held_ns, held_ns};
 }
 
 // To read the CPU clock is a system call, which costs little beside a sleep and much beside a hold.
-Pause SleepInPause(const delay::ThreadLedger& thread, uint64_t start_ns, uint64_t owed_ns) {
+Pause SleepInPause(delay::ThreadLedger& thread, uint64_t start_ns, uint64_t owed_ns) {
+  const bool may_be_crowded = delay::MayBeCrowded(*sync_internal::g_ledger);
+  if (may_be_crowded) {
+    delay::LeaveCpuWithDebt(*sync_internal::g_ledger, thread, CurrentCpu(), start_ns);
+  }
   uint64_t noted_ns;
   uint64_t start_cpu_ns;
   do {  // repeats where a handler of this thread has paused between the two loads
@@ -139,7 +157,9 @@ Pause SleepInPause(const delay::ThreadLedger& thread, uint64_t start_ns, uint64_
   cpu_ns -= std::min(cpu_ns, nested_ns);
   NoteSleepCost(cpu_ns);
   // With the system calls behind the sleep.
-  return {MonotonicNowNs() - start_ns, cpu_ns};
+  const uint64_t end_ns = MonotonicNowNs();
+  if (may_be_crowded) TakeCpu(thread, end_ns);
+  return {end_ns - start_ns, cpu_ns};
 }
 
 // Pauses once for `owed(now)`. Returns false where the thread does not pause: it owes nothing, or
@@ -154,22 +174,27 @@ bool PayOnce(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
     paid_ns = thread.paused_ns.load(std::memory_order_relaxed);
     start_ns = MonotonicNowNs();
   } while (paid_ns != thread.paused_ns.load(std::memory_order_relaxed));
-  const delay::GlobalLedger& global = *sync_internal::g_ledger;
+  delay::GlobalLedger& global = *sync_internal::g_ledger;
+  const bool may_be_crowded = delay::MayBeCrowded(global);
   const bool has_looked =
-      __builtin_expect(delay::MayBeCrowded(global), 0) &&
-      LookAtCpuAt(thread, start_ns, delay::CpuShare::kLeastBeforePauseNs).is_known;
+      __builtin_expect(may_be_crowded, 0) &&
+      LookAtQueue(thread, start_ns, delay::CpuShare::kLeastBeforePauseNs).is_known;
+  // Behind a wait a thread sleeps for what it owes itself, and for no debt of its CPU.
+  if (may_be_crowded && by == PauseBy::kWhatIsBest) {
+    delay::GoOnHere(global, thread, CurrentCpu(), start_ns);
+  }
   const uint64_t owed_ns = owed(start_ns);
-  if (owed_ns == 0 || delay::IsCarriedOn(global, owed_ns, by)) return false;
+  if (owed_ns == 0 || delay::IsCarriedOn(global, thread, owed_ns, by)) return false;
   if (delay::Accrues(thread)) thread.stretches.Stop(start_ns);
   // In a crowd the thread may hold its CPU only if it has got its credit for the time in the queue.
   const bool in_crowd = has_looked && delay::IsCrowded(global, start_ns);
   const bool keeps_cpu = in_crowd || global.cpus_are_shared.load(std::memory_order_relaxed) != 0;
   const bool holds = IsCheaperToHold(owed_ns) || (by == PauseBy::kWhatIsBest && keeps_cpu);
-  const Pause pause = holds ? HoldCpu(start_ns, owed_ns) : SleepInPause(thread, start_ns, owed_ns);
+  const Pause pause =
+      holds ? HoldCpu(thread, start_ns, owed_ns) : SleepInPause(thread, start_ns, owed_ns);
   const uint64_t nested_ns = thread.paused_ns.load(std::memory_order_relaxed) - paid_ns;
   delay::RecordPause(thread, owed_ns - std::min(owed_ns, nested_ns), pause.passed_ns - nested_ns);
   NotePauseCpu(thread, pause.cpu_ns);
-  if (holds && in_crowd) delay::LeaveToCpu(*sync_internal::g_ledger, thread, CurrentCpu());
   return true;
 }
 
@@ -219,13 +244,35 @@ void LeaveOutOfPause(uint64_t cpu_ns) { t_sampled_in_pause_ns += cpu_ns; }
 
 uint64_t LookAtCpu(delay::ThreadLedger& thread, uint64_t now_ns) {
   if (HasLeftThreadSync()) return 0;
-  return LookAtCpuAt(thread, now_ns, delay::CpuShare::kLeastBetweenLooksNs).queued_ns;
+  const uint64_t queued_ns =
+      LookAtQueue(thread, now_ns, delay::CpuShare::kLeastBetweenLooksNs).queued_ns;
+  delay::GoOnHere(*sync_internal::g_ledger, thread, CurrentCpu(), now_ns);
+  return queued_ns;
+}
+
+void GoOnHere(delay::ThreadLedger& caller) {
+  delay::GlobalLedger& global = *sync_internal::g_ledger;
+  const uint32_t cpu = CurrentCpu();
+  if (delay::GoOnIfNotedHere(global, caller, cpu)) return;
+  delay::GoOnHere(global, caller, cpu, MonotonicNowNs());
+}
+
+uint64_t TakeCpu(delay::ThreadLedger& caller, uint64_t now_ns) {
+  if (HasLeftThreadSync()) return 0;
+  const uint64_t queued_ns =
+      LookAtQueue(caller, now_ns, delay::CpuShare::kLeastBetweenLooksNs).queued_ns;
+  delay::TakeCpu(*sync_internal::g_ledger, caller, CurrentCpu(), now_ns, queued_ns);
+  return queued_ns;
 }
 
 void StartOnCpu(delay::ThreadLedger& caller, uint64_t created_ns) {
   const uint64_t now_ns = MonotonicNowNs();
-  delay::CreditOwed(*sync_internal::g_ledger, caller, now_ns - created_ns);
-  LookAtCpu(caller, now_ns);
+  const uint64_t queued_ns = now_ns - created_ns;
+  delay::CreditOwed(*sync_internal::g_ledger, caller, queued_ns);
+  if (!delay::MayBeCrowded(*sync_internal::g_ledger) || HasLeftThreadSync()) return;
+  LookAtQueue(caller, now_ns, delay::CpuShare::kLeastBetweenLooksNs);
+  delay::TakeCpu(*sync_internal::g_ledger, caller, CurrentCpu(), now_ns, queued_ns);
+  delay::GoOnFromCpu(*sync_internal::g_ledger, caller);
 }
 
 void PayDebt(delay::ThreadLedger& thread) { ImposeAccruedAndPay(thread, PauseBy::kWhatIsBest); }

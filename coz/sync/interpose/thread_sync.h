@@ -145,11 +145,20 @@ class UnseenScope {
   delay::ThreadLedger* const ledger_;
 };
 
+// Whether the caller is on a CPU in a crowd of which it does not know yet what it owes.
+inline bool CallerMustGoOnHere(const delay::ThreadLedger& caller) {
+  return __builtin_expect(delay::MayBeCrowded(*sync_internal::g_ledger), 0) &&
+         delay::MustGoOnHere(*sync_internal::g_ledger, caller, CurrentCpu());
+}
+// Then the caller goes on from where its CPU stands.
+void GoOnHere(delay::ThreadLedger& caller);
+
 // Whether the caller owes delay, or accrues delay that it has to impose before it goes on.
 inline bool CallerIsBehind(const delay::ThreadLedger& caller) {
   // `|` instead of `||` makes one branch of both.
   return (int{delay::IsBehind(*sync_internal::g_ledger, caller)} | int{delay::Accrues(caller)}) !=
-         0;
+             0 ||
+         CallerMustGoOnHere(caller);
 }
 
 // Whether a caller that is behind may go on without a look at this call, which returns to `site`.
@@ -157,6 +166,7 @@ inline bool CallerIsBehind(const delay::ThreadLedger& caller) {
 // quick succession may. A look costs most where locks are held meanwhile.
 [[gnu::always_inline]] inline bool MaySkipCall(delay::ThreadLedger& caller, const void* site,
                                                CallsThatEnd ends = CallsThatEnd::kMany) {
+  if (CallerMustGoOnHere(caller)) GoOnHere(caller);
   if (delay::OwesPause(*sync_internal::g_ledger, caller)) return false;
   if (delay::Accrues(caller)) return caller.stretches.SkipsCall(ends);
   caller.stretches.NoteSite(site);
@@ -177,7 +187,8 @@ inline bool CallerOwes(const delay::ThreadLedger& caller) {
 // Whether the caller owes nothing, accrues nothing, and has no excess to publish for its wakees.
 inline bool CallerHasNoBusiness(const delay::ThreadLedger& caller) {
   return (int{delay::IsLevel(*sync_internal::g_ledger, caller)} & int{!delay::Accrues(caller)}) !=
-         0;
+             0 &&
+         !CallerMustGoOnHere(caller);
 }
 
 // Whether the caller neither owes delay nor has excess. It may accrue delay.
@@ -196,30 +207,32 @@ bool IsInPause(delay::ThreadLedger& thread, uintptr_t stack_pointer);
 // it.
 void LeaveOutOfPause(uint64_t cpu_ns);
 
-// Takes a CPU look (delay::LookAtCpu) at `now_ns`. For samples in a crowd, before their delay is
-// imposed. Returns for how long the thread was queued since its last look.
+// Takes a CPU look at `now_ns`: `thread`, the caller, goes on from where its CPU stands. For
+// samples in a crowd, before their delay is imposed. Returns for how long the thread was queued
+// since its last look.
 uint64_t LookAtCpu(delay::ThreadLedger& thread, uint64_t now_ns);
 
 // Credits the caller, a new thread, for its time in the queue since `created_ns`.
 void StartOnCpu(delay::ThreadLedger& caller, uint64_t created_ns);
 
-// Before a wait, or what may be one: the thread that runs next on the caller's CPU goes on from the
-// caller's local delay.
-inline void LeaveCpu(const delay::ThreadLedger& caller) {
-  if (__builtin_expect(!delay::MayBeCrowded(*sync_internal::g_ledger), 1)) return;
-  delay::LeaveToCpu(*sync_internal::g_ledger, caller, CurrentCpu());
-}
-
-// Takes a CPU look at `now_ns` after a wait, since the caller may have been queued for a CPU at its
-// end. Returns for how long.
-inline uint64_t BackOnCpu(delay::ThreadLedger& caller, uint64_t now_ns) {
-  if (__builtin_expect(!delay::MayBeCrowded(*sync_internal::g_ledger), 1)) return 0;
-  return LookAtCpu(caller, now_ns);
-}
-
 // The time now, where it was read for another purpose already: to read the clock again is much of
 // what a wrapped call costs.
 inline constexpr uint64_t kNotRead = 0;
+
+// Before a wait, or what may be one: the caller leaves its CPU to the next thread.
+inline void LeaveCpu(delay::ThreadLedger& caller, uint64_t now_ns = kNotRead) {
+  if (__builtin_expect(!delay::MayBeCrowded(*sync_internal::g_ledger), 1)) return;
+  delay::LeaveCpu(*sync_internal::g_ledger, caller, CurrentCpu(),
+                  now_ns != kNotRead ? now_ns : MonotonicNowNs());
+}
+
+// In a crowd the caller, whose wait has ended, takes its CPU at `now_ns`. Returns for how long it
+// was queued for that.
+uint64_t TakeCpu(delay::ThreadLedger& caller, uint64_t now_ns);
+inline uint64_t BackOnCpu(delay::ThreadLedger& caller, uint64_t now_ns) {
+  if (__builtin_expect(!delay::MayBeCrowded(*sync_internal::g_ledger), 1)) return 0;
+  return TakeCpu(caller, now_ns);
+}
 
 // As PayDebt, at a call of the program that returns to `site`. A stretch ends there. Returns the
 // time now, or kNotRead.
@@ -272,6 +285,17 @@ void PayDebtOfWait(delay::ThreadLedger& thread);
 inline void PayAfterWait() {
   delay::ThreadLedger* thread = CurrentThreadLedger();
   if (thread != nullptr && __builtin_expect(CallerIsBehind(*thread), 0)) PayDebtOfWait(*thread);
+}
+// The same after a wait that a profiled thread has ended. In a crowd what the caller owes then is
+// its CPU's debt.
+inline void PayAfterWake() {
+  delay::ThreadLedger* thread = CurrentThreadLedger();
+  if (thread == nullptr || __builtin_expect(!CallerIsBehind(*thread), 1)) return;
+  if (delay::MayBeCrowded(*sync_internal::g_ledger)) {
+    PayDebt(*thread);
+  } else {
+    PayDebtOfWait(*thread);
+  }
 }
 
 // For the end of a wait that no profiled thread has ended. The caller also pauses for the stretches

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "coz/testing/sim/simulator_state.h"
 
@@ -210,13 +211,21 @@ void Simulator::RunOnCpu(Thread& thread) {
   thread.slice_left_ns = options_.time_slice_ns;
   if (thread.is_new) {
     thread.is_new = false;
-    if (options_.credit_queued && delay::MayBeCrowded(*ledger_)) {
+    if (KnowsQueue()) {
       delay::CreditOwed(*ledger_, thread.ledger, now_ns_ - thread.created_ns);
+      delay::TakeCpu(*ledger_, thread.ledger, thread.cpu, now_ns_, now_ns_ - thread.created_ns);
+      delay::GoOnFromCpu(*ledger_, thread.ledger);
     }
   }
-  if (thread.hold_left_ns > 0) return ScheduleCpuEvent(thread);
+  if (thread.hold_left_ns > 0) {
+    if (!KnowsQueue() || delay::HasKeptCpu(*ledger_, thread.ledger)) {
+      return ScheduleCpuEvent(thread);
+    }
+    EndPause(thread, thread.owed_ns - std::exchange(thread.hold_left_ns, 0));
+  }
   if (thread.pausing) {
     EndPause(thread, now_ns_ - thread.pause_start_ns - options_.pause_cost_ns);
+    TakeCpu(thread);
   }
   Continue(thread);
 }
@@ -236,21 +245,32 @@ void Simulator::LookForCrowd(uint64_t until_ns) {
   }
 }
 
-uint64_t Simulator::LookAtCpu(Thread& thread) {
-  if (!options_.credit_queued || !delay::MayBeCrowded(*ledger_)) return 0;
-  return delay::LookAtCpuInStretch(*ledger_, thread.ledger,
-                                   {now_ns_, thread.queued_ns, thread.cpu});
+bool Simulator::KnowsQueue() const {
+  return options_.credit_queued && delay::MayBeCrowded(*ledger_);
 }
 
-void Simulator::LeaveToNext(const Thread& thread) {
-  if (delay::MayBeCrowded(*ledger_)) delay::LeaveToCpu(*ledger_, thread.ledger, thread.cpu);
+uint64_t Simulator::LookAtQueue(Thread& thread) {
+  if (!KnowsQueue()) return 0;
+  return delay::LookAtQueueInStretch(*ledger_, thread.ledger, {now_ns_, thread.queued_ns});
+}
+
+void Simulator::GoOnHere(Thread& thread) {
+  if (!KnowsQueue()) return;
+  LookAtQueue(thread);
+  delay::GoOnHere(*ledger_, thread.ledger, thread.cpu, now_ns_);
+}
+
+uint64_t Simulator::TakeCpu(Thread& thread) {
+  if (!KnowsQueue()) return 0;
+  const uint64_t queued_ns = LookAtQueue(thread);
+  delay::TakeCpu(*ledger_, thread.ledger, thread.cpu, now_ns_, queued_ns);
+  return queued_ns;
 }
 
 void Simulator::EndPause(Thread& thread, uint64_t paused_ns) {
   thread.pausing = false;
   delay::RecordPause(thread.ledger, thread.owed_ns, paused_ns);
   delay::ResumeStretch(thread.ledger, now_ns_);
-  LookAtCpu(thread);
 }
 
 void Simulator::LeaveCpu(Thread& thread, ThreadState state) {
@@ -314,10 +334,8 @@ bool Simulator::Account(Thread& thread) {
   thread.slice_left_ns -= std::min(ran_ns, thread.slice_left_ns);
   if (thread.hold_left_ns > 0) {
     thread.hold_left_ns -= ran_ns;
-    if (thread.hold_left_ns == 0) {
-      EndPause(thread, thread.owed_ns);
-      LeaveToNext(thread);
-    }
+    if (KnowsQueue()) delay::PayForCpu(*ledger_, thread.ledger, ran_ns);
+    if (thread.hold_left_ns == 0) EndPause(thread, thread.owed_ns);
     return false;
   }
   if (thread.work_left_ns > 0) thread.work_left_ns -= ran_ns;
@@ -405,7 +423,7 @@ bool Simulator::ExtendTimeout(Thread& thread) {
 
 void Simulator::NoteCall(Thread& thread) {
   const void* const site = thread.code->data() + thread.pc;
-  if (delay::IsBehind(*ledger_, thread.ledger) || delay::Accrues(thread.ledger)) LookAtCpu(thread);
+  GoOnHere(thread);
   Imposing([&] {
     const auto now = [this] { return now_ns_; };
     delay::NoteCallAt(*ledger_, thread.ledger, site, now, delay::CallsThatEnd::kMany,
@@ -445,7 +463,7 @@ delay::SampleInput Simulator::InputOf(uint32_t line) const {
 }
 
 void Simulator::Sample(Thread& thread) {
-  LookAtCpu(thread);
+  GoOnHere(thread);
   const delay::SampleInput input = InputOf(LineOf(thread));
   const uint64_t sum_ns = !options_.cancel_delays && now_ns_ <= deadline_ns_ ? input.delay_ns : 0;
   SampleSeam seam(this, &thread, Spins(thread));
@@ -466,13 +484,13 @@ void Simulator::Sample(Thread& thread) {
 }
 
 bool Simulator::Pay(Thread& thread) {
+  if (!thread.pays_for_wait) GoOnHere(thread);
   if (!delay::IsBehind(*ledger_, thread.ledger)) return false;
-  LookAtCpu(thread);
   delay::CreditSpinning(*ledger_, thread.ledger);
   const uint64_t owed_ns = delay::OwedDelay(*ledger_, thread.ledger);
   if (owed_ns == 0) return false;
   const auto by = thread.pays_for_wait ? delay::PauseBy::kSleep : delay::PauseBy::kWhatIsBest;
-  if (delay::IsCarriedOn(*ledger_, owed_ns, by)) return false;
+  if (delay::IsCarriedOn(*ledger_, thread.ledger, owed_ns, by)) return false;
   if (options_.hold_cpu_in_pauses && !thread.pays_for_wait && delay::IsCrowded(*ledger_, now_ns_)) {
     HoldCpu(thread, owed_ns);
   } else {
@@ -493,6 +511,7 @@ void Simulator::Pause(Thread& thread, uint64_t owed_ns) {
   thread.ledger.stretches.Stop(now_ns_);
   thread.pause_start_ns = now_ns_;
   thread.owed_ns = owed_ns;
+  if (KnowsQueue()) delay::LeaveCpuWithDebt(*ledger_, thread.ledger, thread.cpu, now_ns_);
   LeaveCpu(thread, ThreadState::kPausing);
   Push(now_ns_ + owed_ns + random_.Below(options_.pause_overshoot_ns + 1) + options_.pause_cost_ns,
        thread);
@@ -503,18 +522,20 @@ void Simulator::PublishBeforeWake(Thread& waker, const void* object) {
 }
 
 void Simulator::StartWait(Thread& thread) {
-  LeaveToNext(thread);
+  if (KnowsQueue()) {
+    delay::LeaveCpu(*ledger_, thread.ledger, thread.cpu, now_ns_);
+  }
   thread.wait = delay::BeginWait(thread.ledger, now_ns_);
 }
 
 void Simulator::EndWait(Thread& thread, bool by_thread, const void* object) {
   delay::ResumeStretch(thread.ledger, now_ns_);
-  const uint64_t queued_ns = LookAtCpu(thread);
+  TakeCpu(thread);
   if (by_thread) {
     const bool has_blocked = !options_.keep_excess_without_wait || now_ns_ != thread.wait.start_ns;
     delay::EndWaitCredited(*ledger_, thread.ledger, thread.wait, now_ns_,
                            ledger_->wakes.Find(object), has_blocked);
-    if (queued_ns != 0) delay::GoOnFromCpu(*ledger_, thread.ledger);
+    delay::GoOnFromCpu(*ledger_, thread.ledger);
   } else {
     delay::EndWaitUncredited(thread.ledger);
   }
@@ -528,6 +549,7 @@ void Simulator::Select(experiment::UnitId line, uint64_t delay_per_sample_ns,
   selection_start_ns_ = now_ns_;
   selection_start_delay_ns_ = ledger_->global_delay_ns.load();
   delay_per_sample_ns_ = delay_per_sample_ns;
+  ledger_->cpus.ForgetPreempted();
   deadline_ns_ = deadline_ns;
   ReviewSchedules();
 }

@@ -153,8 +153,10 @@ class Simulator {
   void RunOnCpu(Thread& thread);
   // For more threads than CPUs.
   void LookForCrowd(uint64_t until_ns);
-  uint64_t LookAtCpu(Thread& thread);
-  void LeaveToNext(const Thread& thread);
+  bool KnowsQueue() const;
+  uint64_t LookAtQueue(Thread& thread);
+  void GoOnHere(Thread& thread);
+  uint64_t TakeCpu(Thread& thread);
   void LeaveCpu(Thread& thread, ThreadState state);
   // Books the CPU time since the last call. Returns whether a sample falls on exactly this moment.
   bool Account(Thread& thread);

@@ -336,7 +336,7 @@ Simulator::Outcome Simulator::ExecuteBarrier(Thread& thread, Barrier& barrier) {
   EndWait(thread, /*by_thread=*/true, &barrier);
   if (options_.go_on_after_arrivals && thread.arrivals != nullptr &&
       delay::TimePassesAtMeetings(*ledger_)) {
-    delay::GoOnAfterLatest(thread.ledger, *thread.arrivals, now_ns_);
+    delay::GoOnAfterLatest(*ledger_, thread.ledger, *thread.arrivals, now_ns_);
   }
   return Outcome::kNext;
 }
@@ -431,7 +431,9 @@ Simulator::Outcome Simulator::ExecuteJoin(Thread& thread, uint32_t child_index) 
     }
   }
   EndWait(thread, /*by_thread=*/true, &child);
-  if (options_.go_on_after_end) delay::GoOnAfter(thread.ledger, child.virtual_end_ns, now_ns_);
+  if (options_.go_on_after_end) {
+    delay::GoOnAfter(*ledger_, thread.ledger, child.virtual_end_ns, now_ns_);
+  }
   joined_.push_back(&child);
   return Outcome::kNext;
 }

@@ -271,6 +271,21 @@ StudyProgram CrowdedPipeline() {
   return study;
 }
 
+// Six threads share a loop. Then one of them works alone.
+StudyProgram CrowdedLoop() {
+  StudyProgram study = Named("crowded_loop", {"loop", "serial"}, 2);
+  study.program.barriers = {6};
+  Builder starter(&study.program.codes[0]);
+  starter.On(OpKind::kBarrier, 0);
+  starter.Us(0, 2000).On(OpKind::kBarrier, 0);
+  starter.Us(1, 1500).On(OpKind::kProgress, 0).Jump(0);
+  Builder helper(&study.program.codes[1]);
+  helper.On(OpKind::kBarrier, 0);
+  helper.Us(0, 2000).On(OpKind::kBarrier, 0).Jump(0);
+  study.program.threads = {0, 1, 1, 1, 1, 1};
+  return study;
+}
+
 }  // namespace
 
 StudyProgram CrowdedSpin() {
@@ -301,7 +316,8 @@ StudyProgram CrowdedSpin() {
 }
 
 std::vector<StudyProgram> CrowdedPrograms() {
-  return {CrowdedMutex(), CrowdedBarrier(), CrowdedQueue(), CrowdedPipeline(), CrowdedSpin()};
+  return {CrowdedMutex(),    CrowdedBarrier(), CrowdedQueue(),
+          CrowdedPipeline(), CrowdedLoop(),    CrowdedSpin()};
 }
 
 StudyProgram Stages() {
