@@ -294,8 +294,10 @@ void TakeSample(const sampler::Sample& sample, bool is_counting) {
   const uint32_t unit = sample.weight != 0 ? Attribute(sample, is_counting, slot) : shared::kNoUnit;
   if (slot == nullptr) return;
   if (t_until_check % 64 == 0) PublishCounters(*g_control);
-  if (delay::MayBeCrowded(g_control->ledger) && !delay::Waits(slot->ledger))
+  // Who waits has left its CPU to others, with what the CPU owes.
+  if (delay::MayBeCrowded(g_control->ledger) && !delay::Waits(slot->ledger)) {
     interpose::LookAtCpu(slot->ledger, MonotonicNowNs());
+  }
   SampleSeam seam(sample, unit, slot->ledger);
   const delay::SampleInput input = InputOf(unit, sample);
   const delay::SampleResult result =

@@ -233,7 +233,8 @@ void GoOnFromCpu(GlobalLedger& global, ThreadLedger& thread);
 // In a crowd, before a wait: the thread leaves its CPU to the next, with what the CPU owes. From
 // then on it owes only what it owes for itself.
 void LeaveCpu(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t now_ns);
-// The same before a pause in which the thread sleeps. It takes its CPU's debt along.
+// The same before a pause in which the thread sleeps for the CPU's debt: it takes that along. Behind
+// a wait it sleeps for its own, and the CPU's stays.
 void LeaveCpuWithDebt(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t now_ns);
 
 // In a crowd: the thread has paid `ns` on its CPU.
@@ -309,7 +310,7 @@ void CreditQueueAfter(GlobalLedger& global, ThreadLedger& thread, const Wait& wa
 
 // `thread` goes on after an event at `virtual_ns` of virtual time, such as the end of a thread that
 // it has joined. The event may be long ago. If the thread's own virtual time is earlier, it owes
-// the difference.
+// the difference. Nothing in a crowd, where threads go on when they get a CPU.
 void GoOnAfter(const GlobalLedger& global, ThreadLedger& thread, uint64_t virtual_ns,
                uint64_t now_ns);
 

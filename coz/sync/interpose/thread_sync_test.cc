@@ -198,13 +198,14 @@ TEST_F(CrowdTest, DebtOfAWaitIsSleptFor) {
 // Ends a wait of 10 ms. At its start the thread had 1 ms of local delay. The look behind it has
 // credited another one, and the CPUs owe 5 ms in all.
 uint64_t PauseAfterInput(delay::GlobalLedger& global, delay::ThreadLedger& thread,
-                         uint64_t waker_local_delay_ns, uint64_t queued_ns) {
+                         uint64_t waker_local_delay_ns, uint64_t queued_ns,
+                         io_internal::WokenBy woken_by = io_internal::WokenBy::kMayBeOutside) {
   thread.local_delay_ns = 1 * kNsPerMs;
   const delay::Wait wait = delay::BeginWait(thread, MonotonicNowNs() - 10 * kNsPerMs);
   thread.local_delay_ns = 2 * kNsPerMs;
   global.global_delay_ns = 5 * kNsPerMs;
   const uint64_t before_ns = thread.paused_ns;
-  io_internal::EndOwing(thread, wait, waker_local_delay_ns, queued_ns);
+  io_internal::EndOwing(thread, wait, waker_local_delay_ns, queued_ns, woken_by);
   EXPECT_EQ(thread.blocked, delay::kNotBlocked);
   return thread.paused_ns - before_ns;
 }
@@ -219,6 +220,10 @@ TEST_F(CrowdTest, TheQueueBehindAWakeIsNotPaidFor) {
       << "nothing was inserted between the start of the wait and the wake";
   EXPECT_GE(PauseAfterInput(*global_, thread_, kNsPerMs - 1, 4 * kNsPerMs), 3 * kNsPerMs)
       << "the value is older than the wait";
+  EXPECT_EQ(
+      PauseAfterInput(*global_, thread_, kNsPerMs - 1, 4 * kNsPerMs, io_internal::WokenBy::kThread),
+      0u)
+      << "and yet a thread has left it, as in a team of OpenMP";
 }
 
 TEST_F(CrowdTest, LooksThatFollowAtOnceAskNothing) {
