@@ -233,8 +233,8 @@ void GoOnFromCpu(GlobalLedger& global, ThreadLedger& thread);
 // In a crowd, before a wait: the thread leaves its CPU to the next, with what the CPU owes. From
 // then on it owes only what it owes for itself.
 void LeaveCpu(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t now_ns);
-// The same before a pause in which the thread sleeps for the CPU's debt: it takes that along. Behind
-// a wait it sleeps for its own, and the CPU's stays.
+// The same before a pause in which the thread sleeps for the CPU's debt: it takes that along.
+// Behind a wait it sleeps for its own, and the CPU's stays.
 void LeaveCpuWithDebt(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t now_ns);
 
 // In a crowd: the thread has paid `ns` on its CPU.
