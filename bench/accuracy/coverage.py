@@ -45,12 +45,12 @@ def crowded_errors(text):
     ]
 
 
-def report(name, pairs):
-    """Pairs of (error, half width); the share that is held, and the median half width."""
-    held = sum(abs(error) <= half for error, half in pairs)
-    median = statistics.median(half for _, half in pairs)
-    share = held / len(pairs)
-    print(f"{name}: {held} of {len(pairs)} held, {100 * share:.1f} %; median ±{median:.1f} points")
+def report(name, figures):
+    """Of (error, half width below, half width above): the share held, the median half width."""
+    held = sum(-above <= error <= below for error, below, above in figures)
+    median = statistics.median((below + above) / 2 for _, below, above in figures)
+    share = held / len(figures)
+    print(f"{name}: {held} of {len(figures)} held, {100 * share:.1f} %; median ±{median:.1f} points")
     return share, median
 
 
@@ -71,16 +71,19 @@ def main():
         return 100 * known["kMethodError"] * min(1, speedup / known["kLeastStudiedSpeedup"])
 
     def crowd(speedup, effect):
-        return math.hypot(
-            CROWDED_CHANCE,
-            method(speedup),
-            100 * known["kCrowdErrorOfSpeedup"] * speedup,
-            known["kCrowdErrorOfEffect"] * effect,
+        beyond = math.hypot(
+            100 * known["kCrowdErrorOfSpeedup"] * speedup, known["kCrowdErrorOfEffect"] * effect
+        )
+        too_large = known["kCrowdTooLarge"] if effect >= 0 else 1
+        return (
+            math.hypot(CROWDED_CHANCE, method(speedup), too_large * beyond),
+            math.hypot(CROWDED_CHANCE, method(speedup), beyond),
         )
 
-    study = [(error, math.hypot(chance, method(speedup))) for speedup, error in errors]
+    halves = [math.hypot(chance, method(speedup)) for speedup, _ in errors]
+    study = [(error, half, half) for (_, error), half in zip(errors, halves)]
     # coz knows the gain that it predicts, not the real one.
-    crowded = [(error, crowd(s, real + error)) for s, real, error in crowded_errors(text)]
+    crowded = [(error, *crowd(s, real + error)) for s, real, error in crowded_errors(text)]
     share, median = report("study", study)
     crowded_share, _ = report("crowded", crowded)
     fits = 0.93 <= share <= 0.97 and 0.93 <= crowded_share <= 0.97 and round(median, 1) <= 1.5

@@ -51,6 +51,7 @@ class Sums {
     }
     if (line_ns_ > 0) {
       facts.owed = owed_ns_ / line_ns_;
+      facts.owed_in_crowds = owed_in_crowds_ns_ / line_ns_;
       facts.overslept = overslept_ns_ / line_ns_;
     }
     return facts;
@@ -66,8 +67,10 @@ class Sums {
     }
     const double owed_ns = static_cast<double>(row.owed_ns);
     // Of pooled experiments only what is much was kept.
-    if (row.pooled > 1 || owed_ns > kMuchOwed * static_cast<double>(row.elapsed_ns))
+    if (row.pooled > 1 || owed_ns > kMuchOwed * static_cast<double>(row.elapsed_ns)) {
       owed_ns_ += owed_ns;
+      if (row.IsCrowded()) owed_in_crowds_ns_ += owed_ns;
+    }
     // The excess is a sum over threads, and all but the line's own pause.
     const uint32_t pausing = std::max(2u, row.live_threads) - 1;
     overslept_ns_ += static_cast<double>(row.excess_ns) / pausing;
@@ -84,6 +87,7 @@ class Sums {
   double achieved_ = 0;
   double selected_samples_ = 0;
   double owed_ns_ = 0;
+  double owed_in_crowds_ns_ = 0;
   double overslept_ns_ = 0;
   double line_ns_ = 0;
 };
@@ -93,23 +97,27 @@ double ChanceOf(double samples) { return samples > 0 ? 2 / std::sqrt(samples) : 
 
 }  // namespace
 
-double ErrorTerm::HalfWidth(double effect, double virtual_speedup) const {
+double ErrorTerm::HalfWidth(double effect, double virtual_speedup, Side side) const {
   const double studied = std::min(1.0, virtual_speedup / kLeastStudiedSpeedup);
-  return std::hypot(always * studied, of_speedup * virtual_speedup, of_effect * effect);
+  const double half =
+      std::hypot(always * studied, of_speedup * virtual_speedup, of_effect * effect);
+  // The study has no losses.
+  return side == Side::kBelow && effect >= 0 ? too_large * half : half;
 }
 
-double SystematicError::HalfWidth(double effect, double virtual_speedup) const {
+double SystematicError::HalfWidth(double effect, double virtual_speedup, Side side) const {
   double squares = 0;
   for (const ErrorTerm& term : terms) {
-    squares += std::pow(term.HalfWidth(effect, virtual_speedup), 2);
+    squares += std::pow(term.HalfWidth(effect, virtual_speedup, side), 2);
   }
   return std::sqrt(squares);
 }
 
 Estimate SystematicError::Widen(const Estimate& estimate, double virtual_speedup) const {
-  const double half = HalfWidth(estimate.value, virtual_speedup);
-  return {estimate.value, estimate.value - std::hypot(estimate.value - estimate.low, half),
-          estimate.value + std::hypot(estimate.high - estimate.value, half)};
+  const double below = HalfWidth(estimate.value, virtual_speedup, Side::kBelow);
+  const double above = HalfWidth(estimate.value, virtual_speedup, Side::kAbove);
+  return {estimate.value, estimate.value - std::hypot(estimate.value - estimate.low, below),
+          estimate.value + std::hypot(estimate.high - estimate.value, above)};
 }
 
 SystematicError SystematicErrorOf(const ErrorFacts& facts) {
@@ -130,12 +138,12 @@ SystematicError SystematicErrorOf(const ErrorFacts& facts) {
   add({ErrorCause::kSampling, 0, 0, (most_raised - facts.raised) / (1 + facts.raised)});
   // All of the CPU time without samples may be the line's, or none: it imposed no delay.
   add({ErrorCause::kClocks, 0, 0, OfTheRest(facts.unseen_share)});
-  // A paused thread frees its CPU for a queued one, and a line that is really faster changes who is
-  // queued for whom.
+  // A line that is really faster changes who is queued for whom, mostly for the better.
   add({ErrorCause::kCrowd, 0, kCrowdErrorOfSpeedup * facts.crowded_share,
-       kCrowdErrorOfEffect * facts.crowded_share});
+       kCrowdErrorOfEffect * facts.crowded_share, kCrowdTooLarge});
   // It was taken off the experiment's time, and the thread slept it off in the next.
-  add({ErrorCause::kOwed, 0, facts.owed, 0});
+  const bool come_while_it_sleeps = facts.visits >= kVisitsBesideSleeper;
+  add({ErrorCause::kOwed, 0, facts.owed - (come_while_it_sleeps ? facts.owed_in_crowds : 0), 0});
   // Threads lose it beside the pause, as a fall in speed that no faster line makes.
   add({ErrorCause::kPauses, 0, kPauseLoss * facts.overslept, 0});
   // An experiment begins with the queues of the program as it is, not as it would be.

@@ -32,12 +32,18 @@ inline constexpr double kLeastStudiedSpeedup = 0.25;
 // Where more threads can run than CPUs: per virtual speedup, and of the effect.
 inline constexpr double kCrowdErrorOfSpeedup = 0.10;
 inline constexpr double kCrowdErrorOfEffect = 0.15;
+// Gains there are rather predicted too small: too large by at most this share of that.
+inline constexpr double kCrowdTooLarge = 0.6;
 // A pause is overslept by 60 µs, and 5 µs of that are lost.
 inline constexpr double kPauseLoss = 5.0 / 60;
 
 // Visits of an experiment by which queues between threads may fill or drain in it, so that it has
 // them for nothing: coz/testing/sim/coverage_test.cc.
 inline constexpr double kVisitsAtEnds = 1.0;
+
+// Who sleeps for kMuchOwed of an experiment wakes at most 20 times in it. With ten times as many
+// visits, most come while it sleeps; and where all CPUs are busy, nobody waits for it.
+inline constexpr double kVisitsBesideSleeper = 200;
 
 // Sums of figures that are added up in another order differ by less, so this is no cause.
 inline constexpr double kLeastTerm = 1e-9;
@@ -62,20 +68,25 @@ struct ErrorFacts {
   double crowded_share = 0;     // of the experiments; the next two are of those
   double runnable_threads = 0;
   double cpus = 0;
-  double owed = 0;       // what a sleeping thread pays only in the next experiment: slope
+  double owed = 0;            // what a sleeping thread pays only in the next experiment: slope
+  double owed_in_crowds = 0;  // the part of it that was owed where all CPUs were busy
   double visits = 0;     // mean of an experiment; 0: all that there are, as end to end, or unknown
   double overslept = 0;  // what pauses lasted longer than asked: slope, were all of it lost
 };
 
 enum class ErrorCause { kMethod, kAchieved, kSampling, kClocks, kCrowd, kOwed, kPauses, kEnds };
 
+// Where the truth may lie. Few causes make a difference.
+enum class Side { kAbove, kBelow };
+
 struct ErrorTerm {
   ErrorCause cause = ErrorCause::kMethod;
   double always = 0;      // from kLeastStudiedSpeedup on
   double of_speedup = 0;  // times the virtual speedup
   double of_effect = 0;   // times the program speedup
+  double too_large = 1;   // by this share of the half width a gain may be too large
 
-  double HalfWidth(double effect, double virtual_speedup) const;
+  double HalfWidth(double effect, double virtual_speedup, Side side = Side::kAbove) const;
 };
 
 struct SystematicError {
@@ -84,7 +95,7 @@ struct SystematicError {
   // The causes for which a verdict is not sure. Empty: the run went well.
   std::vector<ErrorCause> doubts;
 
-  double HalfWidth(double effect, double virtual_speedup) const;
+  double HalfWidth(double effect, double virtual_speedup, Side side = Side::kAbove) const;
   // The whole interval of a program speedup whose own is of chance alone. A slope is the one at 1.
   Estimate Widen(const Estimate& estimate, double virtual_speedup) const;
 };

@@ -1,5 +1,6 @@
 #include "coz/report/analysis/systematic_error.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -103,6 +104,21 @@ TEST(SystematicErrorTest, CrowdsWidenByTheShareOfExperimentsThatHadOne) {
               1e-12);
 }
 
+TEST(SystematicErrorTest, GainsOfACrowdAreRatherTooSmall) {
+  ErrorFacts facts;
+  facts.crowded_share = 1;
+  const SystematicError error = SystematicErrorOf(facts);
+  const double above = std::hypot(0.5 * kCrowdErrorOfSpeedup, 0.4 * kCrowdErrorOfEffect);
+  const double below = kCrowdTooLarge * above;
+  EXPECT_NEAR(error.HalfWidth(0.4, 0.5, Side::kBelow), std::hypot(kMethodError, below), 1e-12);
+  const Estimate whole = error.Widen({0.4, 0.39, 0.41}, 0.5);
+  EXPECT_NEAR(whole.low, 0.4 - std::hypot(0.01, kMethodError, below), 1e-12);
+  EXPECT_NEAR(whole.high, 0.4 + std::hypot(0.01, kMethodError, above), 1e-12);
+  const Estimate loss = error.Widen({-0.4, -0.41, -0.39}, 0.5);
+  EXPECT_NEAR(loss.value - loss.low, whole.high - whole.value, 1e-12);
+  EXPECT_NEAR(loss.high - loss.value, whole.high - whole.value, 1e-12);
+}
+
 TEST(SystematicErrorTest, FewVisitsOfAnExperimentWiden) {
   ErrorFacts facts;
   facts.visits = 10;
@@ -155,7 +171,6 @@ TEST(SystematicErrorTest, FactsComeFromWhatExperimentsRecord) {
   row.selected_samples = 300;
   row.lost_periods = 100;
   row.runnable_threads_average = 5;
-  row.owed_ns = 50'000'000;
   row.excess_ns = 20'000'000;
   const ErrorFacts facts = FactsOf(OneWith(std::move(row)));
   EXPECT_NEAR(facts.achieved_share, 1.2, 1e-12);
@@ -164,8 +179,26 @@ TEST(SystematicErrorTest, FactsComeFromWhatExperimentsRecord) {
   EXPECT_EQ(facts.crowded_share, 1);
   EXPECT_EQ(facts.runnable_threads, 5);
   EXPECT_EQ(facts.cpus, 2);
-  EXPECT_NEAR(facts.owed, 0.25, 1e-12);
   EXPECT_NEAR(facts.overslept, 0.1, 1e-12);
+}
+
+TEST(SystematicErrorTest, WhatSleepersOweCountsWhereSomebodyMayWaitForThem) {
+  for (const bool is_crowd : {false, true}) {
+    ExperimentRow row = Row(0.5);
+    row.owed_ns = 50'000'000;
+    row.runnable_threads_average = is_crowd ? 5 : 1;
+    ErrorFacts facts = FactsOf(OneWith(std::move(row)));
+    EXPECT_NEAR(facts.owed, 0.25, 1e-12);
+    EXPECT_NEAR(facts.owed_in_crowds, is_crowd ? 0.25 : 0, 1e-12);
+    for (const double visits : {0.0, kVisitsBesideSleeper - 1, kVisitsBesideSleeper}) {
+      facts.visits = visits;
+      const std::vector<ErrorTerm> terms = SystematicErrorOf(facts).terms;
+      const bool counts = std::any_of(terms.begin(), terms.end(), [](const ErrorTerm& term) {
+        return term.cause == ErrorCause::kOwed;
+      });
+      EXPECT_EQ(counts, !is_crowd || visits < kVisitsBesideSleeper) << visits;
+    }
+  }
 }
 
 TEST(SystematicErrorTest, UnsampledKernelTimeIsNoMismatchWhereTheKernelIsNotSampled) {
@@ -222,7 +255,8 @@ TEST(SystematicErrorTest, ACrowdTakesSmallEffectsAway) {
     EXPECT_FALSE(line.IsSure());
     EXPECT_EQ(line.verdict, slope < 0.1 ? Verdict::kCannotTell : Verdict::kFaster);
     EXPECT_LT(line.statistical_slope.high - line.statistical_slope.low, 0.1);
-    EXPECT_GT(line.slope.high - line.slope.low, 1.9 * kCrowdErrorOfSpeedup);
+    EXPECT_GT(line.slope.high - line.slope.value, 0.95 * kCrowdErrorOfSpeedup);
+    EXPECT_GT(line.slope.value - line.slope.low, 0.95 * kCrowdTooLarge * kCrowdErrorOfSpeedup);
   }
 }
 

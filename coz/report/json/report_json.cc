@@ -280,10 +280,13 @@ Json SystematicJson(const LineAnalysis& line, const profile::Profile& profile) {
     causes.push_back(
         {{"cause", ErrorCauseId(term.cause)},
          {"half_width", Number(term.HalfWidth(line.slope.value, 1))},
+         {"half_width_below", Number(term.HalfWidth(line.slope.value, 1, Side::kBelow))},
          {"doubt", is_doubt},
          {"sentence", WithItsCommand(ErrorCauseText(term.cause, error.facts), profile)}});
   }
-  return {{"half_width", Number(error.HalfWidth(line.slope.value, 1))}, {"causes", causes}};
+  return {{"half_width", Number(error.HalfWidth(line.slope.value, 1))},
+          {"half_width_below", Number(error.HalfWidth(line.slope.value, 1, Side::kBelow))},
+          {"causes", causes}};
 }
 
 // What other outputs show of the line.

@@ -75,6 +75,13 @@ double HalfToTell(const LineAnalysis& line, const VerdictContext& context) {
   return std::max(distance, context.options.no_effect_slope - distance);
 }
 
+// How far off the slope may be beyond chance, towards what would be another verdict.
+double RestToTell(const LineAnalysis& line, const VerdictContext& context) {
+  const double slope = line.slope.value;
+  const bool is_gain = slope > 0 && slope >= context.options.no_effect_slope - slope;
+  return line.systematic.HalfWidth(slope, 1, is_gain ? Side::kBelow : Side::kAbove);
+}
+
 // The cause that widens the slope's interval most.
 std::string LargestCause(const LineAnalysis& line) {
   const std::vector<ErrorTerm>& terms = line.systematic.terms;
@@ -98,8 +105,7 @@ std::string NotYetKnown(const LineAnalysis& line, const VerdictContext& context)
         "sample stands for far more time, so that effects look smaller than they are",
         line.missed_in_stretch_ns / 1e6);
   }
-  const double rest = line.systematic.HalfWidth(line.slope.value, 1);
-  if (rest >= HalfToTell(line, context)) {
+  if (RestToTell(line, context) >= HalfToTell(line, context)) {
     const std::string why = line.IsSure() ? LargestCause(line) : DoubtsText(line.systematic);
     return absl::StrCat("not yet known, and a longer run tells no more: ", why);
   }
@@ -223,7 +229,7 @@ std::optional<uint64_t> RemainingNs(const LineAnalysis& line, const VerdictConte
   if (line.verdict != Verdict::kCannotTell || !std::isfinite(line.slope.high)) return std::nullopt;
   if (line.missed_in_stretch_ns > 0) return std::nullopt;
   const double half = (line.statistical_slope.high - line.statistical_slope.low) / 2;
-  const double rest = line.systematic.HalfWidth(line.slope.value, 1);
+  const double rest = RestToTell(line, context);
   const double target = HalfToTell(line, context);
   if (rest >= target) return std::nullopt;
   const double longer = half * half / (target * target - rest * rest) - 1;

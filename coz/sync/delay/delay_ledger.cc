@@ -7,6 +7,14 @@ namespace {
 
 // For how long a thread that was queued makes all pauses hold their CPUs.
 constexpr uint64_t kCrowdLastsNs = 50'000'000;
+// A later end than the one that is noted by less than this is not worth a write to a shared line.
+constexpr uint64_t kLeastLaterNs = 1'000'000;
+
+void NoteCrowd(GlobalLedger& global, uint64_t now_ns) {
+  const uint64_t until_ns = now_ns + kCrowdLastsNs;
+  if (until_ns < global.crowded_until_ns.load(std::memory_order_relaxed) + kLeastLaterNs) return;
+  global.crowded_until_ns.store(until_ns, std::memory_order_relaxed);
+}
 
 // Credits the thread up to a local delay of `to_ns`, at most what it owes.
 void RaiseTo(GlobalLedger& global, ThreadLedger& thread, uint64_t to_ns) {
@@ -61,7 +69,7 @@ void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns) 
 uint64_t LookAtQueue(GlobalLedger& global, ThreadLedger& thread, const CpuLook& look) {
   const uint64_t queued_ns = thread.cpu_share.Take(look);
   if (queued_ns < CpuShare::kLeastQueuedNs) return 0;
-  global.crowded_until_ns.store(look.now_ns + kCrowdLastsNs, std::memory_order_relaxed);
+  NoteCrowd(global, look.now_ns);
   // A wait may have ended without a look at the queue behind it.
   const uint32_t cpu = thread.cpu_share.cpu();
   if (global.cpus.IsNotedBy(cpu, NumberOf(global, thread))) {

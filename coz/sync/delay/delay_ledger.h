@@ -61,8 +61,9 @@ struct GlobalLedger {
   // Whether programs that hardly wait use the target's CPUs, too. Pauses then hold their CPUs: the
   // kernel would make up for a sleep. Written by the supervisor.
   std::atomic<uint32_t> cpus_are_shared;
-  // Until when the last thread that was found queued for a CPU makes pauses hold their CPUs.
-  std::atomic<uint64_t> crowded_until_ns;
+  // Until when the last thread that was found queued for a CPU makes pauses hold their CPUs. On a
+  // line of its own: in a crowd it is written often, and each call reads the two above.
+  alignas(64) std::atomic<uint64_t> crowded_until_ns;
   CpuTable cpus;
   WakeTable wakes;
 };

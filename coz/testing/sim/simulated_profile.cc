@@ -72,12 +72,14 @@ void AddExperiment(const SimulatedExperiment& simulated, profile::Profile* profi
 }
 
 // `whole` without the systematic part, which was added as squares.
-report::Estimate WithoutSystematic(const report::Estimate& whole, double systematic) {
-  const auto without = [systematic](double half) {
+report::Estimate WithoutSystematic(const report::Estimate& whole,
+                                   const report::SystematicError& error, double virtual_speedup) {
+  const auto without = [&](double half, report::Side side) {
+    const double systematic = error.HalfWidth(whole.value, virtual_speedup, side);
     return std::sqrt(std::max(0.0, half * half - systematic * systematic));
   };
-  return {whole.value, whole.value - without(whole.value - whole.low),
-          whole.value + without(whole.high - whole.value)};
+  return {whole.value, whole.value - without(whole.value - whole.low, report::Side::kBelow),
+          whole.value + without(whole.high - whole.value, report::Side::kAbove)};
 }
 
 }  // namespace
@@ -144,9 +146,7 @@ CoverageOfProfile CoverageOf(const profile::Profile& profile, const Program& pro
         if (report::SpeedupKey(s.virtual_speedup) != report::SpeedupKey(speedup)) continue;
         const report::Estimate& whole = s.program_speedup;
         coverage.whole.Add(whole, truth);
-        coverage.chance.Add(
-            WithoutSystematic(whole, line.systematic.HalfWidth(whole.value, s.virtual_speedup)),
-            truth);
+        coverage.chance.Add(WithoutSystematic(whole, line.systematic, s.virtual_speedup), truth);
       }
     }
   }
