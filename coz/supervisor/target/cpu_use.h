@@ -38,6 +38,7 @@ class CpuUseWatch {
   // Looks again where the last look is some time ago. What this process used itself is left out.
   void Poll(uint64_t now_ns);
   const experiment::CpuUse& use() const { return use_; }
+  uint64_t read_ns() const { return read_ns_; }  // when it looked last
 
  private:
   std::string path_;

@@ -171,16 +171,23 @@ experiment::TargetSnapshot LiveTarget::Read() {
   snapshot.max_owed_asleep_ns = debts.max_asleep_ns;
   snapshot.periods_per_sample = PeriodsPerSample();
   ReadPayments(&snapshot);
+  cpu_use_.Poll(snapshot.now_ns);
+  snapshot.cpu_use = cpu_use_.use();
+  quota_.Poll(snapshot.now_ns);
+  // Where waits get shorter, each thread's own count, unless CPUs are what limits the program.
+  // CPUs that a quota keeps idle are none to spare.
+  if (control_.waits_are_units != 0 && !quota_.is_stopping()) {
+    load_.NoteIdle(snapshot.cpu_use.idle_ns, cpu_use_.read_ns(), snapshot.global_delay_ns);
+  } else {
+    load_.ForgetIdle();
+  }
   load_.Poll(snapshot.now_ns);
   snapshot.live_threads = load_.live();
   snapshot.runnable_threads = load_.runnable();
   snapshot.interruptions = stops_ + SuspendedNs() / kNsPerMs;
   snapshot.cpus = load_.cpus();
   snapshot.realtime_threads = load_.realtime();
-  quota_.Poll(snapshot.now_ns);
   snapshot.quota = quota_.use();
-  cpu_use_.Poll(snapshot.now_ns);
-  snapshot.cpu_use = cpu_use_.use();
   beside_.Poll(snapshot.now_ns, snapshot.cpu_use.busy_ns);
   snapshot.beside = beside_.use();
   control_.ledger.cpus_are_shared.store(beside_.is_beside() || quota_.is_stopping() ? 1 : 0,

@@ -92,6 +92,17 @@ ThreadLoad::ThreadLoad(const shared::ControlBlock* control)
   if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0) cpus_ = CPU_COUNT(&cpus);
 }
 
+void ThreadLoad::NoteIdle(uint64_t idle_ns, uint64_t read_ns, uint64_t delay_ns) {
+  if (read_ns <= idle_read_ns_) return;
+  if (idle_read_ns_ != 0 && delay_ns == idle_delay_ns_) {
+    idle_cpus_ = static_cast<double>(idle_ns - std::min(idle_ns, idle_ns_)) /
+                 static_cast<double>(read_ns - idle_read_ns_);
+  }
+  idle_ns_ = idle_ns;
+  idle_read_ns_ = read_ns;
+  idle_delay_ns_ = delay_ns;
+}
+
 void ThreadLoad::Poll(uint64_t now_ns) {
   if (now_ns < read_ns_ + kStateLookNs) return;
   read_ns_ = now_ns;
@@ -105,8 +116,8 @@ void ThreadLoad::Poll(uint64_t now_ns) {
   uint32_t realtime = 0;
   for (uint32_t i = 0; i < looks; ++i) {
     const shared::ThreadSlot& slot = *threads[cursor_++ % threads.size()];
-    // A pause stands for work, so a thread that sleeps to pay takes part in a crowd.
-    const bool pauses = slot.ledger.pausing.load(std::memory_order_relaxed) != delay::kNotPausing;
+    // Such a pause stands for work, so a thread that sleeps to pay takes part in a crowd.
+    const bool pauses = slot.ledger.pausing.load(std::memory_order_relaxed) == delay::kPausing;
     const pid_t tid = slot.tid.load(std::memory_order_relaxed);
     if (states_.Letter(slot.pid.load(std::memory_order_relaxed), tid) == 'R') {
       ++running;
@@ -121,7 +132,7 @@ void ThreadLoad::Poll(uint64_t now_ns) {
     return looks == 0 ? 0 : static_cast<int>((seen * threads.size() + looks / 2) / looks);
   };
   const int own = of_all(running);
-  is_crowd_ = crowd_.Look(live_, of_all(running + pausing), cpus_);
+  is_crowd_ = crowd_.Look(live_, of_all(running + pausing), cpus_, idle_cpus_);
   // Other programs find room on the CPUs that the target may not use, and compete for the rest.
   const int others = std::max(0, RunnableOnMachine(load_average_) - own);
   const int elsewhere = cpus_of_machine_ - cpus_;

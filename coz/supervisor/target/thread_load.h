@@ -47,6 +47,15 @@ class ThreadLoad {
   // Looks again where the last look is some time ago. `now_ns` is of CLOCK_MONOTONIC.
   void Poll(uint64_t now_ns);
 
+  // For how long the target's CPUs had been idle by `read_ns`, in all, and how much delay had been
+  // inserted. Time with delays does not count: threads wait more then.
+  void NoteIdle(uint64_t idle_ns, uint64_t read_ns, uint64_t delay_ns);
+  // That is not known any more.
+  void ForgetIdle() {
+    idle_read_ns_ = 0;
+    idle_cpus_ = 0;
+  }
+
   int live() const { return live_; }
   // Threads on one of the target's CPUs or waiting for one, other programs' included.
   int runnable() const { return runnable_; }
@@ -66,6 +75,10 @@ class ThreadLoad {
   int cpus_of_machine_ = 1;
   UniqueFd load_average_;
   ThreadStates states_;
+  uint64_t idle_ns_ = 0;
+  uint64_t idle_read_ns_ = 0;
+  uint64_t idle_delay_ns_ = 0;
+  double idle_cpus_ = 0;
   delay::CrowdWatch crowd_;
   bool is_crowd_ = false;
 };

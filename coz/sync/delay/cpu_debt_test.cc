@@ -326,6 +326,48 @@ TEST_F(CpuDebtTest, WhatGrowsBetweenAWakeAndACpuIsNotOwed) {
   EXPECT_EQ(OwedUs(thread_), 0u);
 }
 
+// A sleeper could have gone on long ago.
+TEST_F(CpuDebtTest, WhoWasQueuedBehindASleepOwesOnlyWhatIsMore) {
+  for (const uint64_t queued_us : {0, 200, 900}) {
+    thread_.local_delay_ns = global_->global_delay_ns.load();
+    const Wait wait = BeginWait(thread_, 1 * kUs);
+    Impose(other_, 300);
+    EndUncreditedWaitOfQueued(*global_, thread_, wait, 1001 * kUs, queued_us * kUs);
+    EXPECT_EQ(OwedUs(thread_), queued_us < 300 ? 300 - queued_us : 0);
+    EXPECT_FALSE(Waits(thread_));
+  }
+}
+
+TEST_F(CpuDebtTest, WhoSleepsOwesAfterwardsWhatItOwedBefore) {
+  Impose(other_, 300);
+  Leave(before_, 400);
+  EXPECT_EQ(OwedUs(before_), 0u);
+  const Wait wait = BeginWait(before_, 400 * kUs);
+  Take(before_, 1400, 0);  // the CPU has been idle
+  EndUncreditedWaitOfQueued(*global_, before_, wait, 1400 * kUs, 0);
+  EXPECT_EQ(OwedUs(before_), 300u);
+}
+
+TEST_F(CpuDebtTest, WhatTheCpuStillOwesIsNotOwedTwice) {
+  Impose(other_, 300);
+  Leave(before_, 400);
+  const Wait wait = BeginWait(before_, 400 * kUs);
+  Take(before_, 500, 0);
+  EndUncreditedWaitOfQueued(*global_, before_, wait, 500 * kUs, 0);
+  // For so long the CPU was idle. A bit of its time says that it was left.
+  EXPECT_NEAR(static_cast<double>(OwedDelay(*global_, before_)), 100 * kUs, 1);
+  GoOn(before_, 500);
+  EXPECT_EQ(OwedUs(before_), 200u);
+}
+
+// Of that, some was before.
+TEST_F(CpuDebtTest, NobodyIsQueuedForLongerThanTheWaitWas) {
+  const Wait wait = BeginWait(thread_, 901 * kUs);
+  Impose(other_, 300);
+  EndUncreditedWaitOfQueued(*global_, thread_, wait, 1001 * kUs, 500 * kUs);
+  EXPECT_EQ(OwedUs(thread_), 200u);
+}
+
 TEST_F(CpuDebtTest, NewThreadOwesNothingForItsTimeInTheQueue) {
   Impose(other_, 300);
   CreditOwed(*global_, thread_, 200 * kUs);

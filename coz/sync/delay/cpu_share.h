@@ -37,10 +37,19 @@ class CpuShare {
   uint64_t stands_ns() const { return stands_plus_1_ - 1; }
   void SetStand(uint64_t stands_ns) { stands_plus_1_ = stands_ns + 1; }
 
+  // What the thread owed when it left its CPU for the wait that it is about to begin.
+  void SetLeft(uint64_t left_ns) { left_ns_ = left_ns; }
+  uint64_t TakeLeft() {
+    const uint64_t left_ns = left_ns_;
+    left_ns_ = 0;
+    return left_ns;
+  }
+
   // For a new thread.
   void Reset() {
     now_ns_ = 0;
     stands_plus_1_ = 0;
+    left_ns_ = 0;
     can_run_ = false;
   }
 
@@ -76,6 +85,7 @@ class CpuShare {
   uint64_t now_ns_;  // of the last look from which time in the queue counts; 0: there was none
   uint64_t queued_ns_;
   uint64_t stands_plus_1_;
+  uint64_t left_ns_;
   uint32_t cpu_;
   bool can_run_;
   uint32_t looked_after_ns_;  // the last look was so long after that

@@ -5,9 +5,9 @@
 namespace coz::delay {
 namespace {
 
-bool Look(CrowdWatch& watch, int live, int runnable, int times) {
+bool Look(CrowdWatch& watch, int live, int runnable, int times, double idle_cpus = 0) {
   bool is_crowd = false;
-  for (int i = 0; i < times; ++i) is_crowd = watch.Look(live, runnable, 2);
+  for (int i = 0; i < times; ++i) is_crowd = watch.Look(live, runnable, 2, idle_cpus);
   return is_crowd;
 }
 
@@ -49,6 +49,16 @@ TEST(CrowdWatchTest, EndsSoonWhereThereIsACpuForEachThread) {
   ASSERT_TRUE(Look(watch, 4, 4, 30));
   EXPECT_TRUE(Look(watch, 2, 2, 15));
   EXPECT_FALSE(Look(watch, 2, 2, 1));
+}
+
+// Whoever looks has a CPU, so those that are woken there meanwhile are queued.
+TEST(CrowdWatchTest, ThreadsThatLeaveCpusIdleAreNone) {
+  CrowdWatch watch;
+  EXPECT_FALSE(Look(watch, 4, 3, 8)) << "not yet";
+  EXPECT_FALSE(Look(watch, 4, 3, 200, 0.9));
+  EXPECT_TRUE(Look(watch, 4, 3, 200, 0.3));
+  EXPECT_TRUE(Look(watch, 4, 3, 200, 0.5));
+  EXPECT_FALSE(Look(watch, 4, 3, 200, 0.9));
 }
 
 }  // namespace

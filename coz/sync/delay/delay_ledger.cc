@@ -25,6 +25,10 @@ void RaiseTo(GlobalLedger& global, ThreadLedger& thread, uint64_t to_ns) {
   thread.credited_ns.fetch_add(most_ns - local_ns, std::memory_order_relaxed);
 }
 
+uint64_t OwedFrom(uint64_t local_ns, uint64_t global_ns) {
+  return local_ns < global_ns ? global_ns - local_ns : 0;
+}
+
 // The thread has a CPU that stands at `stands_ns`. It goes on from there if it `owes_nothing`
 // itself, else from the smaller local delay of the two.
 void GoOnFromStand(const GlobalLedger& global, ThreadLedger& thread, uint64_t stands_ns,
@@ -124,9 +128,9 @@ void LeaveCpu(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t
   global.cpus.Leave(cpu, NumberOf(global, thread), local_ns, now_ns);
   // One instruction, so that nothing is lost that a handler of this thread adds at the same moment.
   const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
-  if (local_ns < global_ns) {
-    thread.local_delay_ns.fetch_add(global_ns - local_ns, std::memory_order_relaxed);
-  }
+  const uint64_t left_ns = OwedFrom(local_ns, global_ns);
+  thread.cpu_share.SetLeft(left_ns);
+  if (left_ns != 0) thread.local_delay_ns.fetch_add(left_ns, std::memory_order_relaxed);
 }
 
 void LeaveCpuWithDebt(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t now_ns) {
@@ -155,7 +159,7 @@ uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread) {
       local = floor;
     }
   }
-  return local < required ? required - local : 0;
+  return OwedFrom(local, required);
 }
 
 void RecordPause(ThreadLedger& thread, uint64_t asked_ns, uint64_t slept_ns) {
@@ -189,6 +193,18 @@ void EndWaitCreditedBy(ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
     thread.credited_ns.fetch_add(credited - local, std::memory_order_relaxed);
   }
   thread.blocked.store(0, std::memory_order_relaxed);
+}
+
+void EndUncreditedWaitOfQueued(GlobalLedger& global, ThreadLedger& thread, const Wait& wait,
+                               uint64_t now_ns, uint64_t queued_ns) {
+  EndWaitUncredited(thread);
+  if (wait.left_ns != 0) {
+    const uint64_t owed_by_cpu_ns = OwedFrom(
+        thread.cpu_share.stands_ns(), global.global_delay_ns.load(std::memory_order_relaxed));
+    const uint64_t own_ns = wait.left_ns - std::min(wait.left_ns, owed_by_cpu_ns);
+    thread.local_delay_ns.fetch_sub(own_ns, std::memory_order_relaxed);
+  }
+  if (queued_ns != 0) CreditOwed(global, thread, std::min(queued_ns, now_ns - wait.start_ns));
 }
 
 void EndWaitOfQueued(GlobalLedger& global, ThreadLedger& thread, const Wait& wait, uint64_t now_ns,

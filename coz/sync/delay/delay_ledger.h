@@ -94,9 +94,11 @@ inline constexpr uint32_t kBlockedByThread = 1;
 inline constexpr uint32_t kBlockedByClock = 2;
 inline constexpr uint32_t kInOutput = 3;
 
-// Whether a thread pauses to pay.
+// Whether a thread pauses to pay. Most pauses stand for work. Behind a sleep, a time-out or input a
+// pause makes the wait longer, in which the thread needs no CPU.
 inline constexpr uint32_t kNotPausing = 0;
 inline constexpr uint32_t kPausing = 1;
+inline constexpr uint32_t kWaitingOn = 2;
 
 struct ThreadLedger {
   std::atomic<uint64_t> local_delay_ns;
@@ -108,7 +110,7 @@ struct ThreadLedger {
   std::atomic<uint64_t> pauses;
   std::atomic<uint64_t> pause_cpu_ns;  // CPU time that pauses took: to fall asleep and to wake up
   std::atomic<uint32_t> blocked;       // what it waits for: a kBlockedBy… constant or kNotBlocked
-  std::atomic<uint32_t> pausing;       // whether it pauses to pay
+  std::atomic<uint32_t> pausing;       // kPausing, kWaitingOn or kNotPausing
   SpinShare spinning;
   CpuShare cpu_share;
   Stretches stretches;
@@ -143,6 +145,8 @@ struct Wait {
   // How often the thread had given up its CPU, plus 1. Set only where the thread had excess that
   // the wait may absorb; else 0. See HasBlocked in thread_sync.h.
   uint64_t switches_plus_1 = 0;
+  // What it owed when it left its CPU in a crowd.
+  uint64_t left_ns = 0;
 };
 
 // True where the thread owes delay. This is all of the ledger on the fast path of a wrapped call.
@@ -231,8 +235,8 @@ void TakeCpu(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t 
 // owes what the CPU does, and nothing itself.
 void GoOnFromCpu(GlobalLedger& global, ThreadLedger& thread);
 
-// In a crowd, before a wait: the thread leaves its CPU to the next, with what the CPU owes. From
-// then on it owes only what it owes for itself.
+// In a crowd, before a wait: the thread leaves its CPU to the next, with what the CPU owes. If
+// another thread ends the wait, it owes nothing of that.
 void LeaveCpu(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t now_ns);
 // The same before a pause in which the thread sleeps for the CPU's debt: it takes that along.
 // Behind a wait it sleeps for its own, and the CPU's stays.
@@ -272,7 +276,7 @@ inline Wait BeginOutput(ThreadLedger& thread, uint64_t now_ns) {
     imposed_ns = thread.imposed_ns.load(std::memory_order_relaxed);
     local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
   } while (imposed_ns != thread.imposed_ns.load(std::memory_order_relaxed));
-  return {now_ns, local_ns - imposed_ns, imposed_ns, 0};
+  return {now_ns, local_ns - imposed_ns, imposed_ns, 0, thread.cpu_share.TakeLeft()};
 }
 
 // Begins a wait that another thread may end.
@@ -287,6 +291,12 @@ inline Wait BeginWait(ThreadLedger& thread, uint64_t now_ns) {
 inline void EndWaitUncredited(ThreadLedger& thread) {
   thread.blocked.store(0, std::memory_order_relaxed);
 }
+
+// The same where there may be a crowd, after TakeCpu. What the thread owed before it owes
+// afterwards, but for what its CPU still owes. It does not owe what was inserted while it could
+// have gone on and had no CPU: the last CPU look found it queued for `queued_ns`.
+void EndUncreditedWaitOfQueued(GlobalLedger& global, ThreadLedger& thread, const Wait& wait,
+                               uint64_t now_ns, uint64_t queued_ns);
 
 // Ends a wait that a profiled thread ended. `waker_local_delay_ns` is the waker's local delay, or 0
 // where that is unknown. A waker pays before it wakes, so at least the global delay is assumed.

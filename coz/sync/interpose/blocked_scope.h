@@ -53,7 +53,12 @@ class BlockedScope {
   void EndedOtherwise() {
     if (thread_ == nullptr) return;
     const uint64_t queued_ns = ResumeRunning(*thread_);
-    delay::EndWaitUncredited(*thread_);
+    if (__builtin_expect(queued_ns == 0 && wait_.left_ns == 0, 1)) {
+      delay::EndWaitUncredited(*thread_);
+    } else {
+      delay::EndUncreditedWaitOfQueued(*sync_internal::g_ledger, *thread_, wait_, MonotonicNowNs(),
+                                       queued_ns);
+    }
     own_.End(*thread_, queued_ns);
   }
   // When the wait began; 0 where the thread is not profiled.

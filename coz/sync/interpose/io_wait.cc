@@ -67,9 +67,12 @@ void io_internal::EndOwing(delay::ThreadLedger& caller, const delay::Wait& wait,
     const uint64_t own_ns = wait.served_ns + caller.imposed_ns.load(std::memory_order_relaxed);
     is_by_thread =
         woken_by == WokenBy::kThread || (waker_local_delay_ns != 0 && level_ns >= own_ns);
-    delay::EndWaitUncredited(caller);
     if (is_by_thread) {
+      delay::EndWaitUncredited(caller);
       delay::CreditQueueAfter(*sync_internal::g_ledger, caller, wait, MonotonicNowNs(), queued_ns);
+    } else {
+      delay::EndUncreditedWaitOfQueued(*sync_internal::g_ledger, caller, wait, MonotonicNowNs(),
+                                       queued_ns);
     }
   }
   if (is_by_thread) {

@@ -220,7 +220,8 @@ inline auto WaitHavingPaid(uint64_t paid_ns, Call call, FindWaker find_waker,
     return !kIsOutput || __builtin_expect(io_internal::HasWaitedForRoom(wait, end), 0);
   };
   uint64_t waker_ns = kNotLookedFor;
-  if (__builtin_expect(CallerOwes(*caller), 0) && may_have_waited()) {
+  const bool owes = CallerOwes(*caller) || wait.left_ns >= delay::kLeastSleptNs;
+  if (__builtin_expect(owes, 0) && may_have_waited()) {
     io_internal::EndOwing(*caller, wait, waker_ns = find_waker(result), queued_ns);
     end.Forget();
   } else if (__builtin_expect(has_excess || io_internal::MayTakeOverExcess(), 0) &&

@@ -200,10 +200,10 @@ bool PayOnce(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
 
 // Returns whether the thread has paused.
 template <typename Owed>
-bool PayAll(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
+bool PayAll(delay::ThreadLedger& thread, Owed owed, PauseBy by, uint32_t as = delay::kPausing) {
   const uintptr_t outer_frame = sync_internal::t_pause_frame;
   sync_internal::t_pause_frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-  thread.pausing.store(delay::kPausing, std::memory_order_relaxed);
+  thread.pausing.store(as, std::memory_order_relaxed);
   int pauses = 0;
   while (pauses < delay::kMostPausesPerCall && PayOnce(thread, owed, by)) ++pauses;
   thread.pausing.store(delay::kNotPausing, std::memory_order_relaxed);
@@ -212,7 +212,7 @@ bool PayAll(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
   return pauses != 0;
 }
 
-bool PayWhatIsOwed(delay::ThreadLedger& thread, PauseBy by) {
+bool PayWhatIsOwed(delay::ThreadLedger& thread, PauseBy by, uint32_t as = delay::kPausing) {
   // A thread that pays does not wait. This also resets the flag after a wait that was left by
   // cancellation or longjmp.
   thread.blocked.store(0, std::memory_order_relaxed);
@@ -220,15 +220,15 @@ bool PayWhatIsOwed(delay::ThreadLedger& thread, PauseBy by) {
   delay::CreditSpinning(*sync_internal::g_ledger, thread);
   return PayAll(
       thread, [&thread](uint64_t) { return delay::OwedDelay(*sync_internal::g_ledger, thread); },
-      by);
+      by, as);
 }
 
-void ImposeAccruedAndPay(delay::ThreadLedger& thread, PauseBy by) {
+void ImposeAccruedAndPay(delay::ThreadLedger& thread, PauseBy by, uint32_t as = delay::kPausing) {
   if (HasLeftThreadSync()) return;
   if (delay::Accrues(thread)) {
     delay::ImposeAccrued(*sync_internal::g_ledger, thread, MonotonicNowNs());
   }
-  PayWhatIsOwed(thread, by);
+  PayWhatIsOwed(thread, by, as);
 }
 
 }  // namespace
@@ -277,7 +277,9 @@ void StartOnCpu(delay::ThreadLedger& caller, uint64_t created_ns) {
 
 void PayDebt(delay::ThreadLedger& thread) { ImposeAccruedAndPay(thread, PauseBy::kWhatIsBest); }
 
-void PayDebtOfWait(delay::ThreadLedger& thread) { ImposeAccruedAndPay(thread, PauseBy::kSleep); }
+void PayDebtOfWait(delay::ThreadLedger& thread, uint32_t as) {
+  ImposeAccruedAndPay(thread, PauseBy::kSleep, as);
+}
 
 void PayForStretchesInProgress(delay::ThreadLedger& thread) {
   const auto highest_local_delay = sync_internal::g_hooks.highest_local_delay;
@@ -285,7 +287,9 @@ void PayForStretchesInProgress(delay::ThreadLedger& thread) {
   const auto lead_ns = [&thread, highest_local_delay](uint64_t now_ns) {
     return delay::LeadOfStretchesInProgress(highest_local_delay(now_ns), thread);
   };
-  if (lead_ns(MonotonicNowNs()) != 0) PayAll(thread, lead_ns, PauseBy::kSleep);
+  if (lead_ns(MonotonicNowNs()) != 0) {
+    PayAll(thread, lead_ns, PauseBy::kSleep, delay::kWaitingOn);
+  }
 }
 
 void NoteCallHere(delay::ThreadLedger& thread, const void* site, CallsThatEnd ends) {

@@ -281,10 +281,13 @@ template <CallsThatEnd kEnds = CallsThatEnd::kMany>
 
 // A thread calls this after a wait, before it goes on in the program. Its debt grew while it had no
 // CPU, so it sleeps to pay, even where pauses hold their CPUs.
-void PayDebtOfWait(delay::ThreadLedger& thread);
+// `as`: kWaitingOn where no profiled thread has ended the wait.
+void PayDebtOfWait(delay::ThreadLedger& thread, uint32_t as);
 inline void PayAfterWait() {
   delay::ThreadLedger* thread = CurrentThreadLedger();
-  if (thread != nullptr && __builtin_expect(CallerIsBehind(*thread), 0)) PayDebtOfWait(*thread);
+  if (thread != nullptr && __builtin_expect(CallerIsBehind(*thread), 0)) {
+    PayDebtOfWait(*thread, delay::kWaitingOn);
+  }
 }
 // The same after a wait that a profiled thread has ended. In a crowd what the caller owes then is
 // its CPU's debt.
@@ -294,7 +297,7 @@ inline void PayAfterWake() {
   if (delay::MayBeCrowded(*sync_internal::g_ledger)) {
     PayDebt(*thread);
   } else {
-    PayDebtOfWait(*thread);
+    PayDebtOfWait(*thread, delay::kPausing);
   }
 }
 

@@ -234,7 +234,7 @@ void Simulator::RunOnCpu(Thread& thread) {
 void Simulator::LookForCrowd(uint64_t until_ns) {
   for (; next_crowd_look_ns_ <= until_ns; next_crowd_look_ns_ += delay::CrowdWatch::kLookNs) {
     const auto sleeps_to_pay = [](const std::unique_ptr<Thread>& thread) {
-      return thread->pausing && thread->state == ThreadState::kSleeping;
+      return thread->state == ThreadState::kPausing && !thread->pause_is_wait;
     };
     const auto pausing = std::count_if(threads_.begin(), threads_.end(), sleeps_to_pay);
     const bool is_crowd =
@@ -509,6 +509,7 @@ void Simulator::HoldCpu(Thread& thread, uint64_t owed_ns) {
 void Simulator::Pause(Thread& thread, uint64_t owed_ns) {
   thread.pausing = true;
   thread.ledger.stretches.Stop(now_ns_);
+  thread.pause_is_wait = thread.pays_for_wait;
   thread.pause_start_ns = now_ns_;
   thread.owed_ns = owed_ns;
   if (KnowsQueue()) delay::LeaveCpuWithDebt(*ledger_, thread.ledger, thread.cpu, now_ns_);
@@ -530,14 +531,14 @@ void Simulator::StartWait(Thread& thread) {
 
 void Simulator::EndWait(Thread& thread, bool by_thread, const void* object) {
   delay::ResumeStretch(thread.ledger, now_ns_);
-  TakeCpu(thread);
+  const uint64_t queued_ns = TakeCpu(thread);
   if (by_thread) {
     const bool has_blocked = !options_.keep_excess_without_wait || now_ns_ != thread.wait.start_ns;
     delay::EndWaitCredited(*ledger_, thread.ledger, thread.wait, now_ns_,
                            ledger_->wakes.Find(object), has_blocked);
     delay::GoOnFromCpu(*ledger_, thread.ledger);
   } else {
-    delay::EndWaitUncredited(thread.ledger);
+    delay::EndUncreditedWaitOfQueued(*ledger_, thread.ledger, thread.wait, now_ns_, queued_ns);
   }
 }
 

@@ -49,6 +49,7 @@ struct Simulator::Thread : Runnable {
   bool is_new = false;     // it has had no CPU yet
   uint64_t created_ns = 0;
 
+  bool pause_is_wait = false;  // the pause makes a wait longer
   bool pausing = false;        // from the start of the pause until the thread has a CPU again
   uint64_t hold_left_ns = 0;   // of a pause that holds its CPU
   bool pays_for_wait = false;  // what it owes grew while it had no CPU
