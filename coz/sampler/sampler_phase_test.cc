@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "coz/base/clock.h"
 #include "coz/sampler/sampler.h"
 #include "coz/sampler/testing/sampler_fixture.h"
 #include "coz/testing/in_child.h"
@@ -34,14 +35,16 @@ thread_local int part = kElsewhere;
 
 void CountPart(const Sample& sample) { outcome->values[part] += sample.weight; }
 
-// Most of it in user code, where alone samples are taken. The clock is read every 20 us or so, that
-// a part be as long on each machine.
+// Most of it in user code, where alone samples are taken. Its CPU clock is read every 100 us, so
+// that a part is as long on each machine.
 void RunPart(int number, uint64_t cpu_ns) {
   const uint64_t start_ns = ThreadCpuNs();
   part = number;
   uint64_t now_ns = start_ns;
   while (now_ns < start_ns + cpu_ns) {
-    for (volatile int i = 0; i < 5000; i = i + 1) {
+    // By a clock that is read in user code.
+    const uint64_t next_look_ns = MonotonicNowNs() + 100 * kUs;
+    while (MonotonicNowNs() < next_look_ns) {
     }
     now_ns = ThreadCpuNs();
   }
