@@ -539,6 +539,7 @@ void Simulator::EndWait(Thread& thread, bool by_thread, const void* object) {
     delay::GoOnFromCpu(*ledger_, thread.ledger);
   } else {
     delay::EndUncreditedWaitOfQueued(*ledger_, thread.ledger, thread.wait, now_ns_, queued_ns);
+    thread.wait.left_ns = 0;  // a pause may follow, and this comes again
   }
 }
 
