@@ -220,16 +220,14 @@ TEST_F(CpuClockTest, CallsThatWaitAreNotInterrupted) {
             0);
 }
 
-// Of the thread that is there at the change.
+// Of the thread that is there at the change, which the thread that changes the source samples.
 std::atomic<int32_t> other_tid;
-std::atomic<bool> is_to_change;
+thread_local bool is_to_change = false;
 sampler::ClockExpiry expiry;
 
 void CountAndChange(const sampler::Sample& sample) {
   periods_here += sample.weight;
-  if (!is_to_change.load() || sampler::ChangeToCpuClock(expiry) != sampler::ClockChange::kBegun) {
-    return;
-  }
+  if (!is_to_change || sampler::ChangeToCpuClock(expiry) != sampler::ClockChange::kBegun) return;
   ++outcome->values[2];
   sampler::SampleThreadByCpuClock(other_tid);
 }
