@@ -72,11 +72,11 @@ uint64_t CountIn(const ThreadSlot& slot, uint32_t point, const ControlBlock& con
 void PutInSlot(const ThreadSlot& kept, ControlBlock& control, ThreadSlot& slot) {
   uint64_t before[kMaxPoints];
   for (uint32_t i = 0; i < kMaxPoints; ++i) before[i] = CountIn(slot, i, control);
-  const uint32_t number = slot.number.load(kRelaxed);
+  const uint32_t number = slot.ledger.number.load(kRelaxed);
   const uint32_t process = slot.process.load(kRelaxed);
   const int32_t pid = slot.pid.load(kRelaxed);
   CopyBytes(&slot, &kept, sizeof(slot));
-  slot.number.store(number, kRelaxed);
+  slot.ledger.number.store(number, kRelaxed);
   slot.process.store(process, kRelaxed);
   slot.pid.store(pid, kRelaxed);
   BeginPayingAnew(slot.ledger, control.ledger.global_delay_ns.load(kRelaxed));
@@ -140,7 +140,7 @@ void CopyPoints(const ControlBlock& kept, ControlBlock& to) {
 void KeepSlot(const ControlBlock& from, uint32_t place, ControlBlock& kept) {
   ThreadSlot& slot = kept.threads[place];
   CopyBytes(&slot, &from.threads[place], sizeof(slot));
-  slot.number.store(place + 1, kRelaxed);
+  slot.ledger.number.store(place + 1, kRelaxed);
 }
 
 template <typename Keeps>
@@ -183,7 +183,7 @@ CarryFault TakeSlots(const ControlBlock& kept, uint32_t process, int32_t pid, Co
   while (UsedThreadSlots(to) < end) {
     ThreadSlot* const slot = ReserveUnusedThreadSlot(to, process, pid);
     if (slot == nullptr) return CarryFault::kNoSlot;
-    const uint32_t place = slot->number.load(kRelaxed) - 1;
+    const uint32_t place = slot->ledger.number.load(kRelaxed) - 1;
     if (IsTaken(kept, place)) {
       PutInSlot(kept.threads[place], to, *slot);
       is_done[place] = true;
@@ -196,7 +196,7 @@ CarryFault TakeSlots(const ControlBlock& kept, uint32_t process, int32_t pid, Co
     ThreadSlot* const slot = ReserveThreadSlot(to, process, pid);
     if (slot == nullptr) return CarryFault::kNoSlot;
     PutInSlot(kept.threads[place], to, *slot);
-    PutAt(place, slot->number.load(kRelaxed), places);
+    PutAt(place, slot->ledger.number.load(kRelaxed), places);
   }
   return CarryFault::kNone;
 }

@@ -156,7 +156,7 @@ TEST(CarryOverTest, SecondProcessGetsOtherSlotsAtItsPlaces) {
   ASSERT_NE(first, 1u);
   ASSERT_NE(first, second);
   EXPECT_EQ(to->threads[first - 1].tid, 201);
-  EXPECT_EQ(to->threads[first - 1].number, first);
+  EXPECT_EQ(to->threads[first - 1].ledger.number, first);
   EXPECT_EQ(to->threads[second - 1].tid, 202);
   EXPECT_EQ(UntimedVisits(*to, 0), 0u);
   // The places are a permutation, so each slot lies somewhere.

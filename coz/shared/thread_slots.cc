@@ -21,7 +21,7 @@ constexpr uint64_t WithTag(uint64_t old_head, uint32_t number) {
 ThreadSlot& SlotNumbered(ControlBlock& control, uint32_t number) {
   uint32_t at = number;
   for (uint32_t i = 0; i < kMaxThreads; ++i) {
-    const uint32_t here = control.threads[at - 1].number.load(std::memory_order_relaxed);
+    const uint32_t here = control.threads[at - 1].ledger.number.load(std::memory_order_relaxed);
     if (here == 0 || here > kMaxThreads || here == number) break;
     at = here;
   }
@@ -46,7 +46,7 @@ ThreadSlot* TakeUnused(ControlBlock& control) {
     if (control.threads_high_water.compare_exchange_weak(used, used + 1,
                                                          std::memory_order_relaxed)) {
       // Slots change places only when they are in use, so this one lies at its index.
-      control.threads[used].number.store(used + 1, std::memory_order_relaxed);
+      control.threads[used].ledger.number.store(used + 1, std::memory_order_relaxed);
       return &control.threads[used];
     }
   }
@@ -99,7 +99,7 @@ void FreeThreadSlot(ControlBlock& control, ThreadSlot& slot) {
     EndFigures(control, slot);
   }
   slot.state.store(ThreadState::kFree, std::memory_order_release);
-  const uint32_t number = slot.number.load(std::memory_order_relaxed);
+  const uint32_t number = slot.ledger.number.load(std::memory_order_relaxed);
   uint64_t head = control.free_threads.load(std::memory_order_relaxed);
   do {
     slot.next_free.store(static_cast<uint32_t>(head), std::memory_order_relaxed);

@@ -125,7 +125,7 @@ TEST_F(ForkedSlotsTest, TheChildCountsAtTheInheritedAddressInASlotOfItsOwn) {
   std::atomic<uint64_t>* const counter = &parents->visits[5];  // as a mark keeps it
   const int status = testing::RunInChild([&] {
     ThreadSlot* own = ReplaceInheritedSlot(*control_, *parents, 1, 2);
-    if (own != parents || own->number != 2 || own->pid != 2) _exit(1);
+    if (own != parents || own->ledger.number != 2 || own->pid != 2) _exit(1);
     counter->fetch_add(7);
   });
   EXPECT_EQ(status, 0);
@@ -140,7 +140,7 @@ TEST_F(ForkedSlotsTest, TheSlotOfAParentThatHasEndedServesTheChild) {
   const int status = testing::RunInChild([&] {
     FreeThreadSlotsOf(*control_, 1);
     ThreadSlot* own = ReplaceInheritedSlot(*control_, *parents, 1, 2);
-    if (own != parents || own->number != 1 || own->pid != 2) _exit(1);
+    if (own != parents || own->ledger.number != 1 || own->pid != 2) _exit(1);
     own->visits[5].fetch_add(7);
   });
   EXPECT_EQ(status, 0);
@@ -165,7 +165,7 @@ TEST_F(ForkedSlotsTest, SlotsAreTheSameToAllAfterForksOfForks) {
   std::set<int> tids;
   for (int i : {0, 1, 3}) {
     EXPECT_EQ(control_->threads[i].pid, 4);
-    EXPECT_EQ(control_->threads[i].number.load(), static_cast<uint32_t>(i) + 1);
+    EXPECT_EQ(control_->threads[i].ledger.number.load(), static_cast<uint32_t>(i) + 1);
     tids.insert(control_->threads[i].tid);
   }
   EXPECT_EQ(tids, (std::set<int>{40, 41, 42}));

@@ -29,10 +29,11 @@ enum class ThreadState : uint32_t { kFree, kReserved, kRunning };
 // goes on to another thread.
 inline constexpr size_t kThreadSlotBytes = 24576;
 struct alignas(4096) ThreadSlot {
-  delay::ThreadLedger ledger;  // first, so that the ledger's address is the slot's
+  // First, so that the ledger's address is the slot's. Its number is the index in the block + 1,
+  // from when the slot was first taken.
+  delay::ThreadLedger ledger;
   std::atomic<ThreadState> state;
   std::atomic<uint32_t> next_free;  // number of the next slot in the free list
-  std::atomic<uint32_t> number;     // index in the block + 1, from when it was first taken
   std::atomic<uint32_t> process;    // index of the process slot
   std::atomic<int32_t> pid;
   std::atomic<int32_t> tid;

@@ -17,7 +17,11 @@ class CpuDebtTest : public ::testing::Test {
  protected:
   CpuDebtTest() {
     global_->cpus_of_crowd = 2;
-    for (ThreadLedger* thread : {&thread_, &before_, &other_}) thread->cpu_share.Reset();
+    uint32_t number = 0;
+    for (ThreadLedger* thread : {&thread_, &before_, &other_}) {
+      thread->number = ++number;
+      thread->cpu_share.Reset();
+    }
     GoOn(before_, 1, kHere);
     GoOn(other_, 1, kElsewhere);
   }
@@ -77,6 +81,17 @@ TEST_F(CpuDebtTest, WhoComesBackToItsCpuOwesNoMoreThanIsLeftThere) {
   Pay(thread_, 250);
   GoOn(before_, 700);
   EXPECT_EQ(OwedUs(before_), 50u);
+}
+
+// Its own note is still on the CPU that it comes back to.
+TEST_F(CpuDebtTest, WhoComesBackFromAnotherCpuLeavesThatOnesDebtThere) {
+  Impose(before_, 300);
+  GoOn(before_, 400, kElsewhere);
+  EXPECT_EQ(OwedUs(before_), 300u);
+  GoOn(before_, 401);
+  EXPECT_EQ(OwedUs(before_), 0u);
+  EXPECT_EQ(global_->cpus.local_delay_ns(kHere), 300 * kUs);
+  EXPECT_EQ(global_->cpus.local_delay_ns(kElsewhere), 0u);
 }
 
 TEST_F(CpuDebtTest, IsPaidOnceHoweverOftenThreadsTakeTurns) {

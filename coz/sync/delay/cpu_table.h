@@ -30,9 +30,9 @@ class CpuTable {
 
   // Thread `by`, which is not 0, has the CPU, and it stands at `local_delay_ns`. Whoever has not
   // left it before is preempted, and stays so until IsBack.
-  void Note(uint32_t cpu, uint64_t by, uint64_t local_delay_ns, uint64_t now_ns) {
+  void Note(uint32_t cpu, uint32_t by, uint64_t local_delay_ns, uint64_t now_ns) {
     Place& place = places_[cpu % kCpus];
-    const uint64_t before = place.by.load(std::memory_order_relaxed);
+    const uint32_t before = place.by.load(std::memory_order_relaxed);
     if (before != by && before != 0 && !IsLeft(cpu)) {
       place.preempted.fetch_add(1, std::memory_order_relaxed);
     }
@@ -40,7 +40,7 @@ class CpuTable {
   }
   // Thread `by` has noted itself, has not left, and has found out that it runs again, on whatever
   // CPU.
-  void IsBack(uint32_t cpu, uint64_t by, uint32_t on_cpu, uint64_t now_ns) {
+  void IsBack(uint32_t cpu, uint32_t by, uint32_t on_cpu, uint64_t now_ns) {
     Place& place = places_[cpu % kCpus];
     if (IsNotedBy(cpu, by)) {
       if (cpu != on_cpu) place.at_ns.store(now_ns | kIsLeft, std::memory_order_relaxed);
@@ -56,7 +56,7 @@ class CpuTable {
     for (Place& place : places_) place.preempted.store(0, std::memory_order_relaxed);
   }
   // The same, and the thread is about to wait.
-  void Leave(uint32_t cpu, uint64_t by, uint64_t local_delay_ns, uint64_t now_ns) {
+  void Leave(uint32_t cpu, uint32_t by, uint64_t local_delay_ns, uint64_t now_ns) {
     Write(cpu, by, local_delay_ns, now_ns | kIsLeft);
   }
   // The thread that has noted itself still has the CPU.
@@ -64,12 +64,12 @@ class CpuTable {
     places_[cpu % kCpus].at_ns.store(now_ns & ~kIsLeft, std::memory_order_relaxed);
   }
   // The thread has imposed or paid `ns`. Nothing where another one has noted itself since.
-  void Add(uint32_t cpu, uint64_t by, uint64_t ns) {
+  void Add(uint32_t cpu, uint32_t by, uint64_t ns) {
     Place& place = places_[cpu % kCpus];
     if (IsNotedBy(cpu, by)) place.local_delay_ns.fetch_add(ns, std::memory_order_relaxed);
   }
 
-  bool IsNotedBy(uint32_t cpu, uint64_t by) const {
+  bool IsNotedBy(uint32_t cpu, uint32_t by) const {
     return places_[cpu % kCpus].by.load(std::memory_order_relaxed) == by;
   }
   uint64_t local_delay_ns(uint32_t cpu) const {
@@ -95,13 +95,13 @@ class CpuTable {
   static constexpr uint64_t kIsLeft = 1;  // in the lowest bit of a time
 
   struct alignas(64) Place {
-    std::atomic<uint64_t> by;
+    std::atomic<uint32_t> by;  // ThreadLedger::number
     std::atomic<uint64_t> local_delay_ns;
     std::atomic<uint64_t> at_ns;
     std::atomic<uint32_t> preempted;  // threads that could run when another one got the CPU
   };
 
-  void Write(uint32_t cpu, uint64_t by, uint64_t local_delay_ns, uint64_t at_ns) {
+  void Write(uint32_t cpu, uint32_t by, uint64_t local_delay_ns, uint64_t at_ns) {
     Place& place = places_[cpu % kCpus];
     place.local_delay_ns.store(local_delay_ns, std::memory_order_relaxed);
     place.at_ns.store(at_ns, std::memory_order_relaxed);

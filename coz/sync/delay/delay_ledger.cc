@@ -48,7 +48,7 @@ void GoOnFromStand(const GlobalLedger& global, ThreadLedger& thread, uint64_t st
 void NoteThatItRuns(GlobalLedger& global, const ThreadLedger& thread, uint32_t cpu,
                     uint64_t now_ns) {
   if (!thread.cpu_share.can_run()) return;
-  global.cpus.IsBack(thread.cpu_share.cpu(), NumberOf(global, thread), cpu, now_ns);
+  global.cpus.IsBack(thread.cpu_share.cpu(), NumberOf(thread), cpu, now_ns);
 }
 
 }  // namespace
@@ -76,15 +76,16 @@ uint64_t LookAtQueue(GlobalLedger& global, ThreadLedger& thread, const CpuLook& 
   NoteCrowd(global, look.now_ns);
   // A wait may have ended without a look at the queue behind it.
   const uint32_t cpu = thread.cpu_share.cpu();
-  if (global.cpus.IsNotedBy(cpu, NumberOf(global, thread))) {
+  if (global.cpus.IsNotedBy(cpu, NumberOf(thread))) {
     GoOnFromStand(global, thread, global.cpus.local_delay_ns(cpu), /*owes_nothing=*/true);
   }
   return queued_ns;
 }
 
 void GoOnHere(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t now_ns) {
-  const uint64_t number = NumberOf(global, thread);
-  if (global.cpus.IsNotedBy(cpu, number)) {
+  const uint32_t number = NumberOf(thread);
+  // Its own note is an old one where the thread has run elsewhere since.
+  if (global.cpus.IsNotedBy(cpu, number) && thread.cpu_share.cpu() == cpu) {
     const uint64_t stands_ns = global.cpus.IsLeft(cpu) ? global.cpus.StandsAt(cpu, now_ns, 0)
                                                        : thread.cpu_share.stands_ns();
     GoOnFromStand(global, thread, stands_ns, /*owes_nothing=*/false);
@@ -100,8 +101,7 @@ void GoOnHere(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t
 }
 
 bool GoOnIfNotedHere(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu) {
-  if (!global.cpus.IsNotedBy(cpu, NumberOf(global, thread)) || global.cpus.IsLeft(cpu))
-    return false;
+  if (!global.cpus.IsNotedBy(cpu, NumberOf(thread)) || global.cpus.IsLeft(cpu)) return false;
   GoOnFromStand(global, thread, thread.cpu_share.stands_ns(), /*owes_nothing=*/false);
   return true;
 }
@@ -114,7 +114,7 @@ void TakeCpu(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t 
   thread.cpu_share.SetStand(stands_ns);
   // What the thread owes for itself is none of the CPU's debt.
   const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
-  global.cpus.Note(cpu, NumberOf(global, thread), std::min(stands_ns, global_ns), now_ns);
+  global.cpus.Note(cpu, NumberOf(thread), std::min(stands_ns, global_ns), now_ns);
 }
 
 void GoOnFromCpu(GlobalLedger& global, ThreadLedger& thread) {
@@ -125,7 +125,7 @@ void LeaveCpu(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t
   GoOnHere(global, thread, cpu, now_ns);
   thread.cpu_share.SetCpu(cpu, /*can_run=*/false);
   const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
-  global.cpus.Leave(cpu, NumberOf(global, thread), local_ns, now_ns);
+  global.cpus.Leave(cpu, NumberOf(thread), local_ns, now_ns);
   // One instruction, so that nothing is lost that a handler of this thread adds at the same moment.
   const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
   const uint64_t left_ns = OwedFrom(local_ns, global_ns);
@@ -139,7 +139,7 @@ void LeaveCpuWithDebt(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, 
   // Behind a wait the thread has not gone on from its CPU yet. It pays what it owes itself.
   const uint64_t stands_ns = thread.cpu_share.stands_ns();
   const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
-  global.cpus.Leave(cpu, NumberOf(global, thread), std::min(stands_ns, global_ns), now_ns);
+  global.cpus.Leave(cpu, NumberOf(thread), std::min(stands_ns, global_ns), now_ns);
 }
 
 void CreditOwed(GlobalLedger& global, ThreadLedger& thread, uint64_t most_ns) {

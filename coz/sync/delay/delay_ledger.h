@@ -111,6 +111,9 @@ struct ThreadLedger {
   std::atomic<uint64_t> pause_cpu_ns;  // CPU time that pauses took: to fall asleep and to wake up
   std::atomic<uint32_t> blocked;       // what it waits for: a kBlockedBy… constant or kNotBlocked
   std::atomic<uint32_t> pausing;       // kPausing, kWaitingOn or kNotPausing
+  // Not 0, and no other thread has it, in whatever process. Addresses do not tell threads apart: a
+  // process that was forked has ledgers of its own where its parent's lay.
+  std::atomic<uint32_t> number;
   SpinShare spinning;
   CpuShare cpu_share;
   Stretches stretches;
@@ -155,9 +158,8 @@ inline bool IsBehind(const GlobalLedger& global, const ThreadLedger& thread) {
          global.global_delay_ns.load(std::memory_order_relaxed);
 }
 
-// A number for the thread that no other one has, in whatever process: both are in the same memory.
-inline uint64_t NumberOf(const GlobalLedger& global, const ThreadLedger& thread) {
-  return reinterpret_cast<uintptr_t>(&thread) - reinterpret_cast<uintptr_t>(&global);
+inline uint32_t NumberOf(const ThreadLedger& thread) {
+  return thread.number.load(std::memory_order_relaxed);
 }
 
 // True where the thread neither owes delay nor has excess.
@@ -223,7 +225,7 @@ void GoOnHere(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, uint64_t
 // it. Else this does nothing and returns false.
 bool GoOnIfNotedHere(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu);
 inline bool MustGoOnHere(const GlobalLedger& global, const ThreadLedger& thread, uint32_t cpu) {
-  return !global.cpus.IsNotedBy(cpu, NumberOf(global, thread)) || global.cpus.IsLeft(cpu) ||
+  return !global.cpus.IsNotedBy(cpu, NumberOf(thread)) || global.cpus.IsLeft(cpu) ||
          thread.cpu_share.stands_ns() != CpuShare::kNoStand;
 }
 
@@ -244,12 +246,12 @@ void LeaveCpuWithDebt(GlobalLedger& global, ThreadLedger& thread, uint32_t cpu, 
 
 // In a crowd: the thread has paid `ns` on its CPU.
 inline void PayForCpu(GlobalLedger& global, const ThreadLedger& thread, uint64_t ns) {
-  global.cpus.Add(thread.cpu_share.cpu(), NumberOf(global, thread), ns);
+  global.cpus.Add(thread.cpu_share.cpu(), NumberOf(thread), ns);
 }
 
 // Whether nobody has run on the thread's CPU since it has noted itself there.
 inline bool HasKeptCpu(const GlobalLedger& global, const ThreadLedger& thread) {
-  return global.cpus.IsNotedBy(thread.cpu_share.cpu(), NumberOf(global, thread));
+  return global.cpus.IsNotedBy(thread.cpu_share.cpu(), NumberOf(thread));
 }
 
 // Takes a look at the time in the queue. The caller does this before the thread pays, where

@@ -134,6 +134,7 @@ class CrowdTest : public ::testing::Test {
     ThreadHooks hooks = {};
     hooks.queued = queued;
     InitThreadSync(global_.get(), hooks);
+    thread_.number = 1;
     EnterThreadSync(&thread_, 0);
     global_->cpus_of_crowd = 2;
   }

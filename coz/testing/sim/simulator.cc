@@ -114,6 +114,7 @@ Simulator::Thread& Simulator::NewThread(uint32_t code, uint64_t inherited_local_
   Thread* thread = nullptr;
   if (joined_.empty()) {
     threads_.push_back(std::make_unique<Thread>(options_.seed, threads_.size()));
+    threads_.back()->ledger.number = static_cast<uint32_t>(threads_.size());
     thread = threads_.back().get();
   } else {
     thread = joined_.back();

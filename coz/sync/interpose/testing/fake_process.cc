@@ -39,6 +39,7 @@ delay::ThreadLedger* Reserve() {
   ++g_state->reserved;
   const int index = g_state->used++;
   if (index >= kLedgers) abort();
+  g_state->ledgers[index].number = static_cast<uint32_t>(index) + 1;
   return &g_state->ledgers[index];
 }
 
