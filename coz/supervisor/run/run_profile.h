@@ -25,6 +25,7 @@
 #include "coz/supervisor/points/outside_points.h"
 #include "coz/supervisor/run/earlier_profiles.h"
 #include "coz/supervisor/target/child_process.h"
+#include "coz/supervisor/target/source_choice.h"
 
 namespace coz::supervisor {
 
@@ -63,7 +64,7 @@ struct RunOptions {
   // it matters.
   std::optional<uint64_t> switch_cost_ns;
   // The same of clocks of the CPUs.
-  std::optional<uint64_t> clock_switch_cost_ns;
+  std::optional<ClockCost> clock_cost;
   uint32_t unwinder = 0;  // UnwinderKind
   bool exclude_kernel = false;
   bool awake = false;  // idle CPUs do not halt meanwhile

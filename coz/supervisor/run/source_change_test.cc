@@ -30,7 +30,7 @@ class SourceChangeTest : public ::testing::Test {
     options_.min_experiment_ns = 100 * kNsPerMs;
     // Some hundred switches a second.
     options_.switch_cost_ns = 20 * kNsPerMs;
-    options_.clock_switch_cost_ns = 20 * kNsPerMs;
+    options_.clock_cost = ClockCost{20 * kNsPerMs, 0};
   }
 
   void SetUp() override { COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents()); }
@@ -97,7 +97,7 @@ TEST_F(SourceChangeTest, SamplesAndExperimentsGoOnWithCpuTimers) {
 
 TEST_F(SourceChangeTest, ClocksOfTheCpusGoOnWhereTheyCostLittle) {
   if (const auto clock = CpuClock::Open(kNsPerMs); !clock.ok()) GTEST_SKIP() << clock.status();
-  options_.clock_switch_cost_ns = 1;
+  options_.clock_cost = ClockCost{1, 0};
   const profile::Profile profile = Run();
   ASSERT_EQ(profile.source_change_size(), 1);
   const profile::SourceChange& change = profile.source_change(0);
@@ -159,7 +159,7 @@ TEST_F(AttachedSourceChangeTest, GoOverToCpuTimers) {
 
 TEST_F(AttachedSourceChangeTest, GoOverToClocksOfTheCpus) {
   if (const auto clock = CpuClock::Open(kNsPerMs); !clock.ok()) GTEST_SKIP() << clock.status();
-  options_.clock_switch_cost_ns = 1;
+  options_.clock_cost = ClockCost{1, 0};
   ExpectChangeTo(profile::SAMPLING_SOURCE_CPU_CLOCK);
 }
 
@@ -167,7 +167,7 @@ TEST_F(AttachedSourceChangeTest, GoOverToClocksOfTheCpus) {
 // experiment, and the events are found too dear within 0.6 s.
 TEST_F(AttachedSourceChangeTest, AwaitTheEndOfABareInterval) {
   if (const auto clock = CpuClock::Open(kNsPerMs); !clock.ok()) GTEST_SKIP() << clock.status();
-  options_.clock_switch_cost_ns = 1;
+  options_.clock_cost = ClockCost{1, 0};
   options_.min_experiment_ns = 2 * kNsPerSecond;
   duration_ns_ = 5 * kNsPerSecond;
   constexpr uint64_t kStreamOfBareIntervals = 4;

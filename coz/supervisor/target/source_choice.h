@@ -75,9 +75,16 @@ class SourceChoice {
   bool has_found_ = false;
 };
 
+// What clocks of the CPUs take.
+struct ClockCost {
+  uint64_t switch_ns = 0;  // of each switch; 0: not known
+  uint64_t expiry_ns = 0;  // of each sampling period of CPU time, without the sample
+};
+
 // Whether clocks of the CPUs, which are finer than CPU timers, cost little enough to be preferred
-// to them. 0: not known.
-bool ClocksAreCheap(const SourceChoice::Finding& finding, uint64_t switch_cost_ns);
+// to them.
+bool ClocksAreCheap(const SourceChoice::Finding& finding, const ClockCost& cost,
+                    uint64_t sampling_period_ns);
 
 }  // namespace coz::supervisor
 

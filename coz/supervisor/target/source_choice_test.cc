@@ -67,14 +67,16 @@ TEST(IsTooDearTest, IsWhatTakesAFiftiethOfTheCpuTimeAndOfACpu) {
   EXPECT_FALSE(IsTooDear(mostly_idle, 40'000)) << "1.6 % of a CPU";
 }
 
-TEST(ClocksAreCheapTest, IsWhatTakesLessThanAHundredthOfTheCpuTime) {
+TEST(ClocksAreCheapTest, IsWhatTakesLittleAtSwitchesAndExpiries) {
   const SourceChoice::Finding nginx = {{4'700, 1.81e9}, 11'000, 0};
-  EXPECT_TRUE(ClocksAreCheap(nginx, 1'500));
-  EXPECT_FALSE(ClocksAreCheap(nginx, 0)) << "not measured";
+  EXPECT_TRUE(ClocksAreCheap(nginx, {1'500, 2'000}, kNsPerMs));
+  EXPECT_FALSE(ClocksAreCheap(nginx, {0, 2'000}, kNsPerMs)) << "not measured";
+  EXPECT_FALSE(ClocksAreCheap(nginx, {1'500, 50'000}, kNsPerMs)) << "interrupts are dear";
+  EXPECT_TRUE(ClocksAreCheap(nginx, {1'500, 50'000}, 4 * kNsPerMs));
   const SourceChoice::Finding memcached = {{22'300, 1.77e9}, 7'000, 0};
-  EXPECT_FALSE(ClocksAreCheap(memcached, 1'500));
+  EXPECT_FALSE(ClocksAreCheap(memcached, {1'500, 2'000}, kNsPerMs));
   const SourceChoice::Finding samples_are_dear = {{4'700, 1.81e9}, 11'000, 0.08};
-  EXPECT_FALSE(ClocksAreCheap(samples_are_dear, 1'500)) << "timers take fewer samples";
+  EXPECT_FALSE(ClocksAreCheap(samples_are_dear, {1'500, 2'000}, kNsPerMs)) << "timers take fewer";
 }
 
 TEST_F(SourceChoiceTest, TwoDearLooksMakeAFinding) {

@@ -95,12 +95,21 @@ class Pipe {
   UniqueFd write_;
 };
 
+uint64_t CpuNs(clockid_t clock) {
+  timespec now = {};
+  clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * kNsPerSecond + static_cast<uint64_t>(now.tv_nsec);
+}
+
 // CPU time of this process, whose other threads sleep. Clock time would include the program that is
 // being profiled.
-uint64_t ProcessCpuNs() {
-  timespec now = {};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<uint64_t>(now.tv_sec) * kNsPerSecond + static_cast<uint64_t>(now.tv_nsec);
+uint64_t ProcessCpuNs() { return CpuNs(CLOCK_PROCESS_CPUTIME_ID); }
+
+uint64_t CpuNsOfWork(uint64_t steps) {
+  const uint64_t start_ns = CpuNs(CLOCK_THREAD_CPUTIME_ID);
+  for (volatile uint64_t i = 0; i < steps; i = i + 1) {
+  }
+  return CpuNs(CLOCK_THREAD_CPUTIME_ID) - start_ns;
 }
 
 // Nothing where the system has no room for one.
@@ -169,6 +178,24 @@ uint64_t MeasureSwitchCostNs(uint64_t sampling_period_ns, Switched between) {
 
 uint64_t MeasureSwitchCostOfClocksNs(uint64_t tracepoint) {
   return CostOf(Tracepoint(tracepoint), Event::kOwn);
+}
+
+uint64_t MeasureExpiryCostNs() {
+  constexpr uint64_t kPeriodNs = 100 * kNsPerUs;
+  constexpr uint64_t kRoundNs = 2 * kNsPerMs;
+  constexpr uint64_t kSteps = 100'000;
+  constexpr int kRoundsOfWork = 10;
+  const uint64_t steps = kSteps * kRoundNs / std::max<uint64_t>(1, CpuNsOfWork(kSteps));
+  uint64_t bare_ns = std::numeric_limits<uint64_t>::max();
+  uint64_t interrupted_ns = bare_ns;
+  for (int i = 0; i < kRoundsOfWork; ++i) {
+    bare_ns = std::min(bare_ns, CpuNsOfWork(steps));
+    const UniqueFd event = OpenEvent(TaskClock(kPeriodNs), /*inherited=*/false);
+    if (!event.ok()) return 0;
+    interrupted_ns = std::min(interrupted_ns, CpuNsOfWork(steps));
+  }
+  const uint64_t expiries = std::max<uint64_t>(1, interrupted_ns / kPeriodNs);
+  return interrupted_ns > bare_ns ? (interrupted_ns - bare_ns) / expiries : 0;
 }
 
 uint64_t SwitchesOfChildren() {

@@ -52,6 +52,10 @@ TEST(SwitchCostTest, EndsAndIsLessThanAnySwitchMayTake) {
   }
 }
 
+TEST(SwitchCostTest, AnExpiryTakesLessThanItsPeriod) {
+  EXPECT_LT(MeasureExpiryCostNs(), 100 * kNsPerUs);
+}
+
 // A command that starts a short program would take several times as long.
 TEST(SwitchCostTest, IsNotMeasuredForTheFewSwitchesOfAShortRun) {
   const SwitchLoad load = MeasureSwitchLoad(100, 5 * kNsPerMs, kNsPerMs, Switched::kThreads);
