@@ -30,8 +30,8 @@ namespace coz::report {
 inline constexpr double kMethodError = 0.01375;
 inline constexpr double kLeastStudiedSpeedup = 0.25;
 // Where more threads can run than CPUs: per virtual speedup, and of the effect.
-inline constexpr double kCrowdErrorOfSpeedup = 0.17;
-inline constexpr double kCrowdErrorOfEffect = 0.20;
+inline constexpr double kCrowdErrorOfSpeedup = 0.18;
+inline constexpr double kCrowdErrorOfEffect = 0.22;
 // Gains there are rather predicted too small: too large by at most this share of that.
 inline constexpr double kCrowdTooLarge = 0.35;
 // A pause is overslept by 60 µs, and 5 µs of that are lost.
