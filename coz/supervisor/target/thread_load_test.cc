@@ -5,9 +5,16 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <iterator>
+#include <memory>
+#include <vector>
 
+#include "coz/base/clock.h"
+#include "coz/shared/control_block.h"
+#include "coz/sync/delay/delay_ledger.h"
 #include "gtest/gtest.h"
 
 namespace coz::supervisor {
@@ -65,6 +72,71 @@ TEST(ThreadStatesTest, GoesOnWithFewFiles) {
     EXPECT_LE(OpenFiles() - open_before, static_cast<long>(files / 4)) << files;
     for (const pid_t child : children) End(child);
   }
+}
+
+// Threads of stopped processes, one more than CPUs.
+class ThreadLoadTest : public ::testing::Test {
+ protected:
+  ThreadLoadTest() {
+    for (int i = 0; i <= load_.cpus(); ++i) {
+      shared::ThreadSlot& slot = control_->threads[i];
+      children_.push_back(StartStopped());
+      slot.pid = slot.tid = children_.back();
+      slot.state = shared::ThreadState::kRunning;
+    }
+    control_->threads_high_water = static_cast<uint32_t>(children_.size());
+  }
+  ~ThreadLoadTest() override {
+    for (const pid_t child : children_) End(child);
+  }
+
+  void SetPausing(uint32_t as) {
+    for (size_t i = 0; i < children_.size(); ++i) control_->threads[i].ledger.pausing = as;
+  }
+
+  // After looks in which so many CPUs are idle. `delay_ns` is inserted between two.
+  bool IsCrowd(double idle_cpus, uint64_t delay_ns = 0) {
+    constexpr int kLooks = 200;
+    constexpr uint64_t kLookNs = 100 * kNsPerMs;
+    for (int i = 0; i < kLooks; ++i) {
+      now_ns_ += kLookNs;
+      idle_ns_ += static_cast<uint64_t>(idle_cpus * kLookNs);
+      delay_ns_ += delay_ns;
+      if (idle_cpus > 0) load_.NoteIdle(idle_ns_, now_ns_, delay_ns_);
+      load_.Poll(now_ns_);
+    }
+    return load_.is_crowd();
+  }
+
+  const std::unique_ptr<shared::ControlBlock> control_ = std::make_unique<shared::ControlBlock>();
+  ThreadLoad load_{control_.get()};
+  std::vector<pid_t> children_;
+  uint64_t now_ns_ = kNsPerSecond;
+  uint64_t idle_ns_ = 0;
+  uint64_t delay_ns_ = 0;
+};
+
+TEST_F(ThreadLoadTest, PausesThatStandForWorkMakeACrowd) {
+  EXPECT_FALSE(IsCrowd(0)) << "nobody can run";
+  SetPausing(delay::kPausing);
+  EXPECT_TRUE(IsCrowd(0));
+  EXPECT_EQ(load_.live(), load_.cpus() + 1);
+  SetPausing(delay::kWaitingOn);
+  EXPECT_FALSE(IsCrowd(0));
+}
+
+TEST_F(ThreadLoadTest, IdleCpusAreNoCrowdUntilTheyAreForgotten) {
+  SetPausing(delay::kPausing);
+  EXPECT_TRUE(IsCrowd(0.1 * load_.cpus()));
+  EXPECT_FALSE(IsCrowd(0.5 * load_.cpus()));
+  load_.ForgetIdle();
+  EXPECT_TRUE(IsCrowd(0));
+}
+
+TEST_F(ThreadLoadTest, IdleTimeWithDelaysDoesNotCount) {
+  SetPausing(delay::kPausing);
+  EXPECT_TRUE(IsCrowd(0.5 * load_.cpus(), kNsPerMs));
+  EXPECT_FALSE(IsCrowd(0.5 * load_.cpus()));
 }
 
 }  // namespace
