@@ -54,7 +54,7 @@ TEST(SamplerLimitsTest, SetsigSurvivesAnExhaustedLimitOfPendingSignals) {
               StartSampler(options);
               const rlimit none = {0, 0};
               setrlimit(RLIMIT_SIGPENDING, &none);
-              BurnInUserCode(50 * kMs);
+              BurnUntilSampled(5);
               outcome->values[0] = periods_here;
             }),
             0);
@@ -74,7 +74,7 @@ TEST(SamplerLimitsTest, ThreadWithoutADescriptorIsSampledByATimer) {
               setrlimit(RLIMIT_NOFILE, &none);
               std::thread([] {
                 StartThreadSampling();
-                BurnInUserCode(100 * kMs);
+                BurnUntilSampled(5);
                 StopThreadSampling();
                 outcome->values[0] = periods_here;
               }).join();
@@ -102,7 +102,7 @@ void SampleWithout(long call, int error) {
   SamplerOptions options;
   options.callback = &CountHere;
   outcome->status = StartSampler(options);
-  BurnInUserCode(60 * kMs);
+  BurnUntilSampled(5);
   outcome->values[0] = periods_here;
 }
 

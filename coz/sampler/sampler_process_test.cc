@@ -35,7 +35,7 @@ TEST_P(SamplerProcessTest, ChildOfForkIsNotSampledAndHoldsNoDescriptor) {
                 outcome->values[3] = CountDescriptorsOfPerf();
               }));
               periods_here = 0;
-              BurnInUserCode(50 * kMs);
+              BurnUntilSampled(5);
               outcome->values[4] = periods_here;
               done = true;
               other.join();
@@ -55,7 +55,7 @@ TEST_P(SamplerProcessTest, ChildOfForkCanStartASamplerOfItsOwn) {
                 OnForkInChild();
                 periods_here = 0;
                 Start(&CountHere);
-                BurnInUserCode(50 * kMs);
+                BurnUntilSampled(5);
                 outcome->values[1] = periods_here;
               }));
             }),
@@ -87,7 +87,7 @@ TEST_P(SamplerProcessTest, SamplingGoesOnAfterAFailedExec) {
               PrepareForExec();
               execl("/nonexistent", "nonexistent", nullptr);
               ResumeAfterFailedExec();
-              BurnInUserCode(50 * kMs);
+              BurnUntilSampled(5);
               outcome->values[0] = periods_here;
             }),
             0);

@@ -108,7 +108,7 @@ TEST_P(SamplerTest, SampledAddressIsWhereTheThreadWas) {
 TEST_P(SamplerTest, EveryThreadIsSampledHoweverItWasMade) {
   static auto body = [](int index) {
     StartThreadSampling();
-    BurnInUserCode(60 * kMs);
+    BurnUntilSampled(5);
     StopThreadSampling();
     outcome->values[index] = periods_here;
   };
@@ -159,7 +159,7 @@ TEST_P(SamplerTest, ThreadThatHasStoppedIsNotSampled) {
               BurnInUserCode(60 * kMs);
               outcome->values[0] = periods_here;
               StartThreadSampling();
-              BurnInUserCode(60 * kMs);
+              BurnUntilSampled(5);
               outcome->values[1] = periods_here;
             }),
             0);
@@ -212,7 +212,9 @@ TEST_P(SamplerTest, NestedSampleIsDroppedAndCounted) {
                 BurnInUserCode(20 * kMs);
                 --depth;
               });
-              BurnInUserCode(60 * kMs);
+              for (int i = 0; i < 50 && ReadSamplerCounters().dropped == 0; ++i) {
+                BurnInUserCode(60 * kMs);
+              }
               outcome->counters = ReadSamplerCounters();
             }),
             0);

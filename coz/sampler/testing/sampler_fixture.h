@@ -56,6 +56,13 @@ inline void Ignore(const Sample&) {}
 inline thread_local uint64_t periods_here = 0;
 inline void CountHere(const Sample& sample) { periods_here += sample.weight; }
 
+// Until more than so many have been counted here, which takes long where ticks are rare. At most 3
+// s of CPU time.
+inline void BurnUntilSampled(uint64_t periods) {
+  const uint64_t end_ns = ThreadCpuNs() + 3000 * kMs;
+  while (periods_here <= periods && ThreadCpuNs() < end_ns) BurnInUserCode(5 * kMs);
+}
+
 class SamplerTest : public ::testing::TestWithParam<SamplingSource> {
  protected:
   void SetUp() override {
