@@ -4,6 +4,8 @@
 awake=()
 keep_cpus_awake() {
   [[ -w /dev/cpu_dma_latency ]] || return 0
+  # Nothing heeds the request where idle CPUs have no driver.
+  if grep -qs '^none$' /sys/devices/system/cpu/cpuidle/current_driver; then return 0; fi
   exec {awake_file}>/dev/cpu_dma_latency
   printf '\0\0\0\0' >&"$awake_file" # at most 0 us, as a 32 bit integer
   awake=(--awake)

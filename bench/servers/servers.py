@@ -72,7 +72,11 @@ def options(arguments):
 
 
 def keep_cpus_awake():
-    """As `coz run --awake` does, until the file that is returned is closed; None where this user may not."""
+    """As `coz run --awake` does, until the file that is returned is closed; None where that cannot be."""
+    driver = pathlib.Path("/sys/devices/system/cpu/cpuidle/current_driver")
+    if driver.exists() and driver.read_text().strip() == "none":
+        say("idle CPUs may halt meanwhile, as this kernel has no idle driver; boot it with idle=poll to prevent that")
+        return None
     try:
         file = open("/dev/cpu_dma_latency", "wb", buffering=0)
         file.write(b"\0\0\0\0")  # at most 0 us, as a 32 bit integer

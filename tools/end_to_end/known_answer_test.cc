@@ -4,14 +4,13 @@
 // A closed form knows nothing of CPUs that halt. In a virtual machine a paused thread and those it
 // wakes then come back late, and the stage that waits seems to hurt. So coz keeps idle CPUs awake
 // where it may.
-#include <unistd.h>
-
 #include <string>
 
 #include "absl/strings/match.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/format/profile_reader.h"
+#include "coz/supervisor/target/awake_cpus.h"
 #include "coz/testing/capabilities.h"
 #include "coz/testing/run_command.h"
 #include "gtest/gtest.h"
@@ -28,7 +27,7 @@ report::Estimate SlopeOf(const std::string& function, const std::vector<std::str
   options.folder = testing::TemporaryFolder();
   std::vector<std::string> arguments = {RunfilePath("tools/coz"), "run"};
   arguments.insert(arguments.end(), coz_options.begin(), coz_options.end());
-  if (access("/dev/cpu_dma_latency", W_OK) == 0) arguments.emplace_back("--awake");
+  if (supervisor::KeepCpusAwake().ok()) arguments.emplace_back("--awake");
   arguments.emplace_back("---");
   arguments.insert(arguments.end(), program.begin(), program.end());
   const testing::CommandResult result = testing::RunCommand(arguments, options);

@@ -1,7 +1,5 @@
 // A profile says how it was made: its command makes one like it, and coz refuses to add other runs
 // to it.
-#include <unistd.h>
-
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -10,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "coz/report/wording/repeat_command.h"
+#include "coz/supervisor/target/awake_cpus.h"
 #include "coz/testing/coz_run.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -72,7 +71,7 @@ TEST_F(RepeatTest, CommandOfAProfileMakesOneLikeIt) {
   ExpectSameAgain({"--follow=exec", "--unit=library", "-b", "MAIN", "-b", "libc.so%"});
   ExpectSameAgain({"--follow=none", "--unit=file"});
   ExpectSameAgain({"--end-to-end", "--repeat=3"});
-  if (access("/dev/cpu_dma_latency", W_OK) == 0) ExpectSameAgain({"--awake"});
+  if (supervisor::KeepCpusAwake().ok()) ExpectSameAgain({"--awake"});
 }
 
 TEST_F(RepeatTest, ReportSaysHowTheProfileWasMade) {

@@ -148,13 +148,17 @@ void AddHalts(const profile::Profile& profile, const ExperimentTable& table, con
       });
   if (session == profile.session().end()) return;
   const std::string& driver = session->machine().idle_driver();
+  const bool may_stay_awake = driver != "none";
   notes->push_back(absl::StrFormat(
       "the program runs in a virtual machine whose CPUs halt when they are idle%s, for %.0f %% of "
       "the time here: pauses lasted %.0f %% longer than asked, and the program's own waits do too, "
-      "so intervals are wide and a small loss may come from that alone; `sudo coz run --awake` "
-      "keeps CPUs from halting",
-      driver.empty() || driver == "none" ? "" : absl::StrCat(" (", Printable(driver), ")"),
-      100 * use.IdleShare(), 100 * excess / (paid - excess)));
+      "so intervals are wide, a small loss may come from that alone, and gains may be larger where "
+      "waits get short; %s",
+      driver.empty() || !may_stay_awake ? "" : absl::StrCat(" (", Printable(driver), ")"),
+      100 * use.IdleShare(), 100 * excess / (paid - excess),
+      may_stay_awake ? "`sudo coz run --awake` keeps CPUs from halting"
+                     : "profile with so much load that no CPU is idle, or boot the machine with "
+                       "the kernel parameter idle=poll"));
 }
 
 void AddRealtime(const ExperimentTable& table, std::vector<std::string>* notes) {

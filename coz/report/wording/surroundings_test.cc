@@ -148,6 +148,9 @@ TEST_F(SurroundingsTest, HaltingCpusAreSaidWherePausesShowThem) {
   EXPECT_THAT(Notes(), ElementsAre(AllOf(HasSubstr("(haltpoll), for 50 % of the time"),
                                          HasSubstr("pauses lasted 10 % longer"),
                                          HasSubstr("`sudo coz run --awake`"))));
+  session().mutable_machine()->set_idle_driver("none");
+  EXPECT_THAT(Notes(), ElementsAre(AllOf(HasSubstr("when they are idle, for 50 % of the time"),
+                                         HasSubstr("idle=poll"), Not(HasSubstr("--awake")))));
   session().mutable_options()->set_awake(true);
   EXPECT_THAT(Notes(), IsEmpty());
   session().mutable_options()->set_awake(false);

@@ -93,11 +93,13 @@ MachineFacts LookAtMachine() {
   facts.has_perfmon = HasCapability(status, CAP_PERFMON) || HasCapability(status, CAP_SYS_ADMIN);
   facts.is_container = IsContainer();
   facts.idle = LookAtIdleMachine();
+  facts.wake_cost = MeasureWakeCost();
   facts.may_keep_awake = KeepCpusAwake().ok();
   facts.cpu_quota = CpuQuota().cpus();
   facts.sample_rate_limit = ReadSampleRateLimit();
   WatchOthers(&facts);
-  const uint64_t period_ns = DefaultSamplingPeriodNs(1);
+  facts.expiry_cost_ns = ExpiryCostNs();
+  const uint64_t period_ns = DefaultSamplingPeriodNs(1, facts.expiry_cost_ns);
   facts.sampling = TrySampling(period_ns);
   facts.thread_switch_cost_ns = MeasureSwitchCostNs(period_ns, Switched::kThreads);
   facts.process_switch_cost_ns = MeasureSwitchCostNs(period_ns, Switched::kProcesses);

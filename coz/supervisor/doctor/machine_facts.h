@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "coz/supervisor/doctor/sampling_trial.h"
+#include "coz/supervisor/doctor/wake_cost.h"
 #include "coz/supervisor/target/idle_halts.h"
 #include "coz/supervisor/target/neighbours.h"
 
@@ -27,11 +28,13 @@ struct MachineFacts {
   bool is_container = false;  // a container runtime has left its marks
   SamplingTrial sampling;
   uint64_t sample_rate_limit = 0;  // a second, 0: unknown
+  uint64_t expiry_cost_ns = 0;
   uint64_t thread_switch_cost_ns = 0;
   uint64_t process_switch_cost_ns = 0;
   // Of processes that clocks of the CPUs sample; not given where this user may not have them.
   std::optional<uint64_t> clock_switch_cost_ns;
   IdleMachine idle;
+  std::optional<WakeCost> wake_cost;
   bool may_keep_awake = false;
   int cpus = 0;            // that this process may use
   double cpu_quota = 0;    // CPUs, 0: none

@@ -6,7 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coz/base/sampling_period.h"
 #include "coz/report/wording/text_layout.h"
+#include "coz/supervisor/doctor/wake_cost.h"
+#include "coz/supervisor/target/idle_halts.h"
 
 namespace coz::supervisor {
 namespace {
@@ -110,13 +113,17 @@ Finding SampleCost(const MachineFacts& facts) {
   constexpr double kDear = 0.02;
   const double share =
       static_cast<double>(trial.sample_cost_ns) / static_cast<double>(trial.real_period_ns);
-  const std::string what =
+  std::string what =
       absl::StrFormat("%.1f us before the stack is looked at, %.1f %% of a busy thread's time",
                       static_cast<double>(trial.sample_cost_ns) / 1000, 100 * share);
+  if (facts.expiry_cost_ns > kDearInterruptNs) {
+    absl::StrAppend(&what, ": interrupts are dear, as in many virtual machines, and coz samples ",
+                    "half as often");
+  }
   if (share < kDear) return {Grade::kGood, "cost of a sample", what, ""};
-  return {Grade::kWarning, "cost of a sample",
-          absl::StrCat(what, ": interrupts are dear, as in many virtual machines"),
-          "`coz run --sampling-period=2 …`, or profile on bare metal"};
+  return {Grade::kWarning, "cost of a sample", what,
+          absl::StrFormat("`coz run --sampling-period=%d …`, or profile on bare metal",
+                          facts.expiry_cost_ns > kDearInterruptNs ? 4 : 2)};
 }
 
 Finding SwitchCost(const MachineFacts& facts) {
@@ -147,12 +154,28 @@ Finding SwitchCost(const MachineFacts& facts) {
 
 Finding Halts(const MachineFacts& facts) {
   if (!facts.idle.is_virtual) return {Grade::kGood, "idle CPUs", "a machine of its own", ""};
-  const std::string driver =
-      facts.idle.idle_driver.empty() ? "" : absl::StrCat(" (", facts.idle.idle_driver, ")");
-  return {Grade::kNote, "idle CPUs",
-          absl::StrCat("a virtual machine, whose CPUs halt when idle", driver,
-                       " and are slow to go on: intervals get wider for programs whose threads "
-                       "wait for each other"),
+  const std::string& driver = facts.idle.idle_driver;
+  const bool may_stay_awake = driver != kNoIdleDriver;
+  std::string what =
+      absl::StrCat("a virtual machine, whose CPUs halt when idle",
+                   may_stay_awake && !driver.empty() ? absl::StrCat(" (", driver, ")") : "");
+  if (facts.wake_cost.has_value()) {
+    absl::StrAppendFormat(&what,
+                          "; who is woken there goes on after %.0f us, and after %.0f us where the "
+                          "CPU was idle for %.2f ms only",
+                          static_cast<double>(facts.wake_cost->after_long_ns) / 1000,
+                          static_cast<double>(facts.wake_cost->after_short_ns) / 1000,
+                          static_cast<double>(kShortIdleNs) / 1e6);
+  }
+  absl::StrAppend(&what,
+                  ": intervals get wider for programs whose threads wait for each other, and "
+                  "gains may be larger than predicted where these waits get short");
+  if (!may_stay_awake) {
+    return {Grade::kNote, "idle CPUs", what,
+            "more load, so that no CPU is idle, or the kernel parameter idle=poll (no idle driver: "
+            "--awake has no effect)"};
+  }
+  return {Grade::kNote, "idle CPUs", what,
           absl::StrCat(facts.may_keep_awake ? "" : "sudo ", "coz run --awake …")};
 }
 

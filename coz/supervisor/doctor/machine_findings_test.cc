@@ -120,6 +120,17 @@ TEST(MachineFindingsTest, DearSamplesAskForFewer) {
   EXPECT_THAT(Of(facts, "cost of a sample").remedy, HasSubstr("--sampling-period=2"));
 }
 
+TEST(MachineFindingsTest, DearInterruptsMakePeriodsLonger) {
+  MachineFacts facts = GoodMachine();
+  facts.expiry_cost_ns = 40'000;
+  facts.sampling.sample_cost_ns = 30'000;
+  facts.sampling.real_period_ns = 1'900'000;
+  EXPECT_EQ(Of(facts, "cost of a sample").grade, Grade::kGood);
+  EXPECT_THAT(Of(facts, "cost of a sample").what, HasSubstr("coz samples half as often"));
+  facts.sampling.sample_cost_ns = 50'000;
+  EXPECT_THAT(Of(facts, "cost of a sample").remedy, HasSubstr("--sampling-period=4"));
+}
+
 TEST(MachineFindingsTest, DearSwitchesAreNoted) {
   MachineFacts facts = GoodMachine();
   facts.process_switch_cost_ns = 45'000;
@@ -139,6 +150,16 @@ TEST(MachineFindingsTest, VirtualMachineIsToBeKeptAwake) {
   EXPECT_EQ(Of(facts, "idle CPUs").remedy, "sudo coz run --awake …");
   facts.may_keep_awake = true;
   EXPECT_EQ(Of(facts, "idle CPUs").remedy, "coz run --awake …");
+}
+
+TEST(MachineFindingsTest, WhereNoDriverKeepsCpusAwakeTheOptionIsNotAdvised) {
+  MachineFacts facts = GoodMachine();
+  facts.idle.is_virtual = true;
+  facts.idle.idle_driver = "none";
+  facts.wake_cost = WakeCost{7'000, 61'000};
+  EXPECT_THAT(Of(facts, "idle CPUs").what, HasSubstr("after 61 us, and after 7 us"));
+  EXPECT_THAT(Of(facts, "idle CPUs").remedy, HasSubstr("idle=poll"));
+  EXPECT_THAT(Of(facts, "idle CPUs").remedy, HasSubstr("--awake has no effect"));
 }
 
 TEST(MachineFindingsTest, QuotaBelowTheCpusIsNamedWithAFix) {

@@ -28,6 +28,7 @@
 #include "coz/supervisor/run/thread_patterns.h"
 #include "coz/supervisor/run/unit_checks.h"
 #include "coz/supervisor/target/cpu_use.h"
+#include "coz/supervisor/target/switch_cost.h"
 
 namespace coz::supervisor {
 namespace {
@@ -63,7 +64,7 @@ constexpr size_t kMostNeighbours = 5;
 absl::Status Run::ChooseSchedule() {
   scheduler_options_.seed = options_.seed.value_or(experiment::DrawSeed());
   if (options_.sampling_period_ns == 0) {
-    options_.sampling_period_ns = DefaultSamplingPeriodNs(*scheduler_options_.seed);
+    options_.sampling_period_ns = DefaultSamplingPeriodNs(*scheduler_options_.seed, ExpiryCostNs());
   }
   scheduler_options_.sampling_period_ns = options_.sampling_period_ns;
   scheduler_options_.fixed_speedups = options_.fixed_speedups;

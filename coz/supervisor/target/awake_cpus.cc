@@ -12,7 +12,13 @@
 
 namespace coz::supervisor {
 
-absl::StatusOr<UniqueFd> KeepCpusAwake(const std::string& device) {
+absl::StatusOr<UniqueFd> KeepCpusAwake(const std::string& device, const std::string& idle_driver) {
+  if (idle_driver == kNoIdleDriver) {
+    return absl::FailedPreconditionError(
+        "cannot keep idle CPUs awake: this kernel has no idle driver that a request could reach "
+        "(/sys/devices/system/cpu/cpuidle/current_driver); leave --awake out, or boot the machine "
+        "with the kernel parameter idle=poll");
+  }
   const int32_t tolerated_latency_us = 0;
   UniqueFd file(open(device.c_str(), O_WRONLY | O_CLOEXEC));
   if (file.ok() && write(file.get(), &tolerated_latency_us, sizeof(tolerated_latency_us)) ==

@@ -4,7 +4,8 @@
 //
 // Shape    a request to the kernel that holds as long as the descriptor is open
 // Units    none
-// Errors   PERMISSION_DENIED, NOT_FOUND or INTERNAL, in one sentence with the next command
+// Errors   FAILED_PRECONDITION where nothing in the kernel would heed the request, else
+//          PERMISSION_DENIED, NOT_FOUND or INTERNAL, in one sentence with the next command
 // Threads  safe
 // Signals  none
 // Source   Documentation/power/pm_qos_interface.rst of the kernel
@@ -15,10 +16,13 @@
 
 #include "absl/status/statusor.h"
 #include "coz/base/unique_fd.h"
+#include "coz/supervisor/target/idle_halts.h"
 
 namespace coz::supervisor {
 
-absl::StatusOr<UniqueFd> KeepCpusAwake(const std::string& device = "/dev/cpu_dma_latency");
+// `idle_driver`: the kernel's, by whose choice idle CPUs halt; "none" halts them without a choice.
+absl::StatusOr<UniqueFd> KeepCpusAwake(const std::string& device = "/dev/cpu_dma_latency",
+                                       const std::string& idle_driver = IdleDriver());
 
 }  // namespace coz::supervisor
 

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 TEST(AwakeCpusTest, AsksForNoLatencyAtAllAsLongAsTheFileIsOpen) {
   const std::string device = testing::TemporaryFolder() + "/cpu_dma_latency";
   std::ofstream(device).close();
-  const absl::StatusOr<UniqueFd> awake = KeepCpusAwake(device);
+  const absl::StatusOr<UniqueFd> awake = KeepCpusAwake(device, "haltpoll");
   ASSERT_TRUE(awake.ok()) << awake.status();
   std::ostringstream written;
   written << std::ifstream(device).rdbuf();
@@ -27,10 +27,19 @@ TEST(AwakeCpusTest, AsksForNoLatencyAtAllAsLongAsTheFileIsOpen) {
 }
 
 TEST(AwakeCpusTest, SaysWhatToDoWhereTheKernelRefuses) {
-  const absl::StatusOr<UniqueFd> awake = KeepCpusAwake("/nonexistent/cpu_dma_latency");
+  const absl::StatusOr<UniqueFd> awake = KeepCpusAwake("/nonexistent/cpu_dma_latency", "haltpoll");
   ASSERT_FALSE(awake.ok());
   EXPECT_THAT(std::string(awake.status().message()), HasSubstr("/nonexistent/cpu_dma_latency"));
   EXPECT_THAT(std::string(awake.status().message()), HasSubstr("leave --awake out"));
+}
+
+TEST(AwakeCpusTest, SaysWhereNothingWouldHeedTheRequest) {
+  const std::string device = testing::TemporaryFolder() + "/cpu_dma_latency";
+  std::ofstream(device).close();
+  const absl::StatusOr<UniqueFd> awake = KeepCpusAwake(device, "none");
+  ASSERT_FALSE(awake.ok());
+  EXPECT_THAT(std::string(awake.status().message()), HasSubstr("no idle driver"));
+  EXPECT_TRUE(KeepCpusAwake(device, "").ok()) << "not known";
 }
 
 }  // namespace

@@ -21,11 +21,14 @@ bool IsVirtual(absl::string_view cpuinfo) {
 }
 
 IdleMachine LookAtIdleMachine(const std::string& root) {
-  IdleMachine machine;
-  machine.is_virtual = IsVirtual(FileText(root + "/proc/cpuinfo"));
-  std::ifstream driver(root + "/sys/devices/system/cpu/cpuidle/current_driver");
-  std::getline(driver, machine.idle_driver);
-  return machine;
+  return {IsVirtual(FileText(root + "/proc/cpuinfo")), IdleDriver(root)};
+}
+
+std::string IdleDriver(const std::string& root) {
+  std::ifstream file(root + "/sys/devices/system/cpu/cpuidle/current_driver");
+  std::string driver;
+  std::getline(file, driver);
+  return driver;
 }
 
 }  // namespace coz::supervisor

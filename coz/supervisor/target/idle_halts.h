@@ -19,12 +19,15 @@ namespace coz::supervisor {
 // By the text of /proc/cpuinfo: a hypervisor says so in the CPU's flags (x86-64).
 bool IsVirtual(absl::string_view cpuinfo);
 
+inline constexpr char kNoIdleDriver[] = "none";
+
 struct IdleMachine {
   bool is_virtual = false;
-  std::string idle_driver;  // "haltpoll", "intel_idle", …; "none"; empty: unknown
+  std::string idle_driver;  // "haltpoll", "intel_idle", …; kNoIdleDriver; empty: unknown
 };
 // `root`: what stands for "/", in tests.
 IdleMachine LookAtIdleMachine(const std::string& root = "");
+std::string IdleDriver(const std::string& root = "");
 
 }  // namespace coz::supervisor
 

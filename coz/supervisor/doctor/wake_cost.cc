@@ -1,0 +1,109 @@
+#include "coz/supervisor/doctor/wake_cost.h"
+
+#include <sched.h>
+#include <semaphore.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "coz/base/clock.h"
+
+namespace coz::supervisor {
+namespace {
+
+constexpr int kWakes = 40;
+
+void UseCpu(int cpu) {
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(cpu, &only);
+  sched_setaffinity(0, sizeof(only), &only);
+}
+
+std::vector<int> CpusIn(const cpu_set_t& allowed) {
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &allowed)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+// The one that is woken.
+class Sleeper {
+ public:
+  Sleeper() { sem_init(&wakes_, 0, 0); }
+  ~Sleeper() { sem_destroy(&wakes_); }
+  Sleeper(const Sleeper&) = delete;
+  Sleeper& operator=(const Sleeper&) = delete;
+
+  void Run() {
+    for (uint64_t& took_ns : took_ns_) {
+      while (sem_wait(&wakes_) != 0 && errno == EINTR) {
+      }
+      took_ns = MonotonicNowNs() - woken_ns_.load(std::memory_order_relaxed);
+      has_run_.fetch_add(1, std::memory_order_release);
+    }
+  }
+
+  // Each after the other has slept for so long.
+  void WakeAfter(uint64_t idle_ns) {
+    for (int wake = 0; wake < kWakes; ++wake) {
+      const uint64_t at_ns = MonotonicNowNs() + idle_ns;
+      while (MonotonicNowNs() < at_ns) {
+      }
+      woken_ns_.store(MonotonicNowNs(), std::memory_order_relaxed);
+      sem_post(&wakes_);
+      while (has_run_.load(std::memory_order_acquire) <= wake) std::this_thread::yield();
+    }
+  }
+
+  uint64_t MedianNs() {
+    const auto middle = took_ns_.begin() + kWakes / 2;
+    std::nth_element(took_ns_.begin(), middle, took_ns_.end());
+    return *middle;
+  }
+
+ private:
+  sem_t wakes_;
+  std::atomic<uint64_t> woken_ns_{0};
+  std::atomic<int> has_run_{0};
+  std::vector<uint64_t> took_ns_ = std::vector<uint64_t>(kWakes);
+};
+
+// The caller wakes, on whichever CPU it is.
+std::optional<uint64_t> MedianWakeNs(uint64_t idle_ns, int sleeper_cpu) {
+  Sleeper sleeper;
+  std::thread woken;
+  try {
+    woken = std::thread([&] {
+      UseCpu(sleeper_cpu);
+      sleeper.Run();
+    });
+  } catch (const std::system_error&) {
+    return std::nullopt;
+  }
+  sleeper.WakeAfter(idle_ns);
+  woken.join();
+  return sleeper.MedianNs();
+}
+
+}  // namespace
+
+std::optional<WakeCost> MeasureWakeCost() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return std::nullopt;
+  const std::vector<int> cpus = CpusIn(allowed);
+  if (cpus.size() < 2) return std::nullopt;
+  UseCpu(cpus[0]);
+  const auto after_short_ns = MedianWakeNs(kShortIdleNs, cpus[1]);
+  const auto after_long_ns = MedianWakeNs(kLongIdleNs, cpus[1]);
+  sched_setaffinity(0, sizeof(allowed), &allowed);
+  if (!after_short_ns.has_value() || !after_long_ns.has_value()) return std::nullopt;
+  return WakeCost{*after_short_ns, *after_long_ns};
+}
+
+}  // namespace coz::supervisor
