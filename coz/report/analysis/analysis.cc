@@ -46,11 +46,12 @@ class PointAnalyzer {
  public:
   PointAnalyzer(const ExperimentTable& table, const ExperimentIndex& index,
                 const CoarseSamples& coarse, const std::set<uint64_t>& kernel_sampled,
-                const AnalysisOptions& options, size_t point)
+                const HaltedWakes& halted_wakes, const AnalysisOptions& options, size_t point)
       : table_(table),
         index_(index),
         coarse_(coarse),
         kernel_sampled_(kernel_sampled),
+        halted_wakes_(halted_wakes),
         options_(options) {
     result_.point = point;
     result_.sampling_slowdown = EstimateSamplingSlowdown(table, point, options.min_visits);
@@ -304,6 +305,7 @@ class PointAnalyzer {
       experiments += table_.experiments[i].pooled;
     }
     facts.visits /= experiments;
+    AddHalts(table_, own, usable_, halted_wakes_, &facts);
     return facts;
   }
 
@@ -471,6 +473,7 @@ class PointAnalyzer {
   const ExperimentIndex& index_;
   const CoarseSamples& coarse_;
   const std::set<uint64_t>& kernel_sampled_;
+  const HaltedWakes& halted_wakes_;
   const AnalysisOptions& options_;
   bool end_to_end_ = false;
   std::vector<const PointSeen*> usable_;  // by row
@@ -524,10 +527,11 @@ Analysis Analyze(const profile::Profile& profile, const ExperimentTable& table,
   });
   const CoarseSamples coarse(profile);
   const std::set<uint64_t> kernel_sampled = SessionsWithKernelSamples(profile);
+  const HaltedWakes halted_wakes = HaltedWakesOf(profile);
   const ExperimentIndex index(table, coarse, kernel_sampled);
   for (size_t point : points) {
     analysis.points.push_back(
-        PointAnalyzer(table, index, coarse, kernel_sampled, effective, point).Run());
+        PointAnalyzer(table, index, coarse, kernel_sampled, halted_wakes, effective, point).Run());
   }
   return analysis;
 }

@@ -99,8 +99,8 @@ double ChanceOf(double samples) { return samples > 0 ? 2 / std::sqrt(samples) : 
 
 double ErrorTerm::HalfWidth(double effect, double virtual_speedup, Side side) const {
   const double studied = std::min(1.0, virtual_speedup / kLeastStudiedSpeedup);
-  const double half =
-      std::hypot(always * studied, of_speedup * virtual_speedup, of_effect * effect);
+  const double half = std::min(
+      most, std::hypot(always * studied, of_speedup * virtual_speedup, of_effect * effect));
   // The study has no losses.
   return side == Side::kBelow && effect >= 0 ? too_large * half : half;
 }
@@ -124,7 +124,7 @@ SystematicError SystematicErrorOf(const ErrorFacts& facts) {
   SystematicError error;
   error.facts = facts;
   const auto add = [&error](const ErrorTerm& term) {
-    if (std::max({term.always, term.of_speedup, term.of_effect}) > kLeastTerm)
+    if (std::min(term.most, std::max({term.always, term.of_speedup, term.of_effect})) > kLeastTerm)
       error.terms.push_back(term);
   };
   // What is wrong in any run: what is left in the accuracy study.
@@ -146,6 +146,12 @@ SystematicError SystematicErrorOf(const ErrorFacts& facts) {
   add({ErrorCause::kOwed, 0, facts.owed - (come_while_it_sleeps ? facts.owed_in_crowds : 0), 0});
   // Threads lose it beside the pause, as a fall in speed that no faster line makes.
   add({ErrorCause::kPauses, 0, kPauseLoss * facts.overslept, 0});
+  // A wait that gets shorter than a halt takes ends with a cheaper wake, and one that gets longer
+  // with a dearer. The more of its time a round gains, the more waits do. In crowds that is part of
+  // their own term.
+  ErrorTerm halts = {ErrorCause::kHalts, 0, 0, facts.halted_wake_ns / kShortestHaltNs};
+  halts.most = facts.halts_share * (1 - facts.crowded_share);
+  add(halts);
   // An experiment begins with the queues of the program as it is, not as it would be.
   if (facts.visits > 0) add({ErrorCause::kEnds, kVisitsAtEnds / facts.visits, 0, 0});
   if (missed > kMuchMissed + ChanceOf(facts.selected_samples))
@@ -168,6 +174,37 @@ ErrorFacts GatherErrorFacts(const ExperimentTable& table, const std::vector<size
   facts.sampling_share = std::max(0.0, slowdown->share.value);
   if (slowdown->share.low > kLeastToRaise) facts.raised = OfTheRest(slowdown->share.low) / 2;
   return facts;
+}
+
+HaltedWakes HaltedWakesOf(const profile::Profile& profile) {
+  HaltedWakes wakes;
+  for (const profile::Session& session : profile.session()) {
+    const auto ns = static_cast<double>(session.machine().halted_wake_ns());
+    if (ns > 0 && !session.options().awake()) wakes[session.id()] = ns;
+  }
+  return wakes;
+}
+
+void AddHalts(const ExperimentTable& table, const std::vector<size_t>& rows,
+              const std::vector<const PointSeen*>& seen, const HaltedWakes& halted_wakes,
+              ErrorFacts* facts) {
+  double wakes = 0;
+  double wakes_ns = 0;
+  double elapsed_ns = 0;
+  for (size_t i : rows) {
+    const ExperimentRow& row = table.experiments[i];
+    const auto dear = halted_wakes.find(row.session);
+    if (!row.IsBaseline()) continue;
+    elapsed_ns += static_cast<double>(row.elapsed_ns);
+    if (dear == halted_wakes.end()) continue;
+    const double halts = std::min(static_cast<double>(seen[i]->least_visits),
+                                  static_cast<double>(row.idle_cpu_ns) / kShortestHaltNs);
+    wakes += halts;
+    wakes_ns += halts * dear->second;
+  }
+  if (wakes == 0 || elapsed_ns == 0) return;
+  facts->halted_wake_ns = wakes_ns / wakes;
+  facts->halts_share = wakes_ns / elapsed_ns;
 }
 
 }  // namespace coz::report

@@ -15,11 +15,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <map>
 #include <optional>
 #include <vector>
 
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/analysis/sampling_slowdown.h"
+#include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/statistics.h"
 
 namespace coz::report {
@@ -36,6 +39,9 @@ inline constexpr double kCrowdErrorOfEffect = 0.22;
 inline constexpr double kCrowdTooLarge = 0.35;
 // A pause is overslept by 60 µs, and 5 µs of that are lost.
 inline constexpr double kPauseLoss = 5.0 / 60;
+
+// From so much idle time on a CPU halts: kernel and hypervisor poll for work until then.
+inline constexpr double kShortestHaltNs = 200'000;
 
 // Visits of an experiment by which queues between threads may fill or drain in it, so that it has
 // them for nothing: coz/testing/sim/coverage_test.cc.
@@ -72,9 +78,21 @@ struct ErrorFacts {
   double owed_in_crowds = 0;  // the part of it that was owed where all CPUs were busy
   double visits = 0;     // mean of an experiment; 0: all that there are, as end to end, or unknown
   double overslept = 0;  // what pauses lasted longer than asked: slope, were all of it lost
+  double halted_wake_ns = 0;  // what the wake of a CPU that has halted takes more
+  double halts_share = 0;     // of the time, such wakes at most, one for each visit
 };
 
-enum class ErrorCause { kMethod, kAchieved, kSampling, kClocks, kCrowd, kOwed, kPauses, kEnds };
+enum class ErrorCause {
+  kMethod,
+  kAchieved,
+  kSampling,
+  kClocks,
+  kCrowd,
+  kOwed,
+  kPauses,
+  kHalts,
+  kEnds
+};
 
 // Where the truth may lie. Few causes make a difference.
 enum class Side { kAbove, kBelow };
@@ -85,6 +103,7 @@ struct ErrorTerm {
   double of_speedup = 0;  // times the virtual speedup
   double of_effect = 0;   // times the program speedup
   double too_large = 1;   // by this share of the half width a gain may be too large
+  double most = std::numeric_limits<double>::infinity();  // half width
 
   double HalfWidth(double effect, double virtual_speedup, Side side = Side::kAbove) const;
 };
@@ -107,6 +126,17 @@ SystematicError SystematicErrorOf(const ErrorFacts& facts);
 ErrorFacts GatherErrorFacts(const ExperimentTable& table, const std::vector<size_t>& rows,
                             const std::optional<SamplingSlowdown>& slowdown,
                             const std::function<bool(uint64_t session)>& kernel_is_sampled);
+
+// By session, what the wake of a CPU that has halted takes more, in ns. None where CPUs were kept
+// awake, and where it was not measured.
+using HaltedWakes = std::map<uint64_t, double>;
+HaltedWakes HaltedWakesOf(const profile::Profile& profile);
+
+// A baseline has at most one such wake for each visit, and one for each idle time that is long
+// enough. `seen`: by index into table.experiments; not null for `rows`.
+void AddHalts(const ExperimentTable& table, const std::vector<size_t>& rows,
+              const std::vector<const PointSeen*>& seen, const HaltedWakes& halted_wakes,
+              ErrorFacts* facts);
 
 }  // namespace coz::report
 

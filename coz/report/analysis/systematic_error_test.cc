@@ -127,6 +127,22 @@ TEST(SystematicErrorTest, FewVisitsOfAnExperimentWiden) {
   EXPECT_LT(Half(facts, 0.4, 1), 0.015);
 }
 
+// 80 us of a visit of a millisecond.
+TEST(SystematicErrorTest, DearWakesWidenByTheEffectUpToOneForEachVisit) {
+  ErrorFacts facts;
+  facts.halted_wake_ns = 80'000;
+  facts.halts_share = 0.08;
+  EXPECT_NEAR(Half(facts, 0.1, 1), std::hypot(kMethodError, 0.4 * 0.1), 1e-12);
+  EXPECT_NEAR(Half(facts, -0.1, 1), std::hypot(kMethodError, 0.4 * 0.1), 1e-12);
+  EXPECT_NEAR(Half(facts, 0.5, 1), std::hypot(kMethodError, 0.08), 1e-12);
+  EXPECT_NEAR(Half(facts, 0, 1), kMethodError, 1e-12);
+  EXPECT_TRUE(SystematicErrorOf(facts).doubts.empty());
+  facts.crowded_share = 1;  // whose own term has them
+  for (const ErrorTerm& term : SystematicErrorOf(facts).terms) {
+    EXPECT_NE(term.cause, ErrorCause::kHalts);
+  }
+}
+
 TEST(SystematicErrorTest, WidenedIntervalsAddUpAsSquares) {
   const Estimate whole = SystematicErrorOf({}).Widen({0.5, 0.48, 0.53}, 1);
   EXPECT_EQ(whole.value, 0.5);
@@ -278,6 +294,40 @@ TEST(SystematicErrorTest, ASlopeThatMayBeAnythingIsNoFigure) {
   EXPECT_EQ(point.set_aside[0].reason, SetAsideReason::kNotKnown);
   EXPECT_EQ(point.set_aside[0].experiments, 9);
   EXPECT_GT(point.set_aside[0].times_needed, 1);
+}
+
+// Of a program with two CPUs: in 0.5 s of a baseline 300 visits, and so many ms without work.
+ErrorFacts WithHalts(uint64_t idle_ms, const HaltedWakes& halted_wakes) {
+  ExperimentTable table;
+  table.experiments.push_back(Row(0));
+  table.experiments.push_back(Row(0.5));
+  for (ExperimentRow& row : table.experiments) row.idle_cpu_ns = idle_ms * 1'000'000;
+  PointSeen visits;
+  visits.least_visits = 300;
+  ErrorFacts facts;
+  AddHalts(table, {0, 1}, {&visits, &visits}, halted_wakes, &facts);
+  return facts;
+}
+
+TEST(SystematicErrorTest, WakesOfHaltedCpusAreOneForEachVisitOrIdleTime) {
+  const HaltedWakes wakes = {{0, 50'000}};
+  EXPECT_NEAR(WithHalts(400, wakes).halts_share, 300 * 0.05 / 500, 1e-12);
+  EXPECT_NEAR(WithHalts(20, wakes).halts_share, 100 * 0.05 / 500, 1e-12);
+  EXPECT_NEAR(WithHalts(20, wakes).halted_wake_ns, 50'000, 1e-6);
+  EXPECT_EQ(WithHalts(0, wakes).halts_share, 0);
+  EXPECT_EQ(WithHalts(400, {}).halts_share, 0);
+}
+
+TEST(SystematicErrorTest, CpusThatAreKeptAwakeDoNotHalt) {
+  profile::Profile profile;
+  for (const bool awake : {false, true}) {
+    profile::Session* session = profile.add_session();
+    session->set_id(awake ? 2 : 1);
+    session->mutable_machine()->set_halted_wake_ns(50'000);
+    session->mutable_options()->set_awake(awake);
+  }
+  profile.add_session()->set_id(3);
+  EXPECT_EQ(HaltedWakesOf(profile), (HaltedWakes{{1, 50'000}}));
 }
 
 }  // namespace

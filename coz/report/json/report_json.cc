@@ -148,6 +148,7 @@ Json SessionsJson(const profile::Profile& profile) {
                         {"cpu_quota", session.machine().cpu_quota()},
                         {"virtual_machine", session.machine().virtual_machine()},
                         {"idle_driver", session.machine().idle_driver()},
+                        {"halted_wake_ns", session.machine().halted_wake_ns()},
                         {"calibration", CalibrationJson(session.machine().calibration())},
                         {"coz_version", session.coz_version()},
                         {"sampling_source", SourceId(session.sampling_source())},

@@ -46,6 +46,8 @@ const char* ErrorCauseId(ErrorCause cause) {
       return "owed";
     case ErrorCause::kPauses:
       return "pauses";
+    case ErrorCause::kHalts:
+      return "halts";
     case ErrorCause::kEnds:
       return "ends";
   }
@@ -73,6 +75,11 @@ std::string ErrorCauseText(ErrorCause cause, const ErrorFacts& facts) {
       return "a thread that slept for long paid its pauses only in the next experiment";
     case ErrorCause::kPauses:
       return "pauses were overslept, and a part of that is lost";
+    case ErrorCause::kHalts:
+      return absl::StrFormat(
+          "idle CPUs halt, the wake of such a CPU takes %.0f us more, and a line that is really "
+          "faster changes how many there are",
+          facts.halted_wake_ns / 1000);
     case ErrorCause::kEnds:
       return absl::StrFormat(
           "an experiment has only %.0f visits, and queues may fill or drain in it: make them "

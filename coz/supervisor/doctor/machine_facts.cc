@@ -93,7 +93,7 @@ MachineFacts LookAtMachine() {
   facts.has_perfmon = HasCapability(status, CAP_PERFMON) || HasCapability(status, CAP_SYS_ADMIN);
   facts.is_container = IsContainer();
   facts.idle = LookAtIdleMachine();
-  facts.wake_cost = MeasureWakeCost();
+  facts.wake_cost = MachineWakeCost();
   facts.may_keep_awake = KeepCpusAwake().ok();
   facts.cpu_quota = CpuQuota().cpus();
   facts.sample_rate_limit = ReadSampleRateLimit();

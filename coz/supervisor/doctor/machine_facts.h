@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "coz/supervisor/doctor/sampling_trial.h"
-#include "coz/supervisor/doctor/wake_cost.h"
 #include "coz/supervisor/target/idle_halts.h"
 #include "coz/supervisor/target/neighbours.h"
+#include "coz/supervisor/target/wake_cost.h"
 
 namespace coz::supervisor {
 

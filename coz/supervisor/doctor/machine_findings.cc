@@ -8,8 +8,8 @@
 #include "absl/strings/str_format.h"
 #include "coz/base/sampling_period.h"
 #include "coz/report/wording/text_layout.h"
-#include "coz/supervisor/doctor/wake_cost.h"
 #include "coz/supervisor/target/idle_halts.h"
+#include "coz/supervisor/target/wake_cost.h"
 
 namespace coz::supervisor {
 namespace {

@@ -29,6 +29,7 @@
 #include "coz/supervisor/run/unit_checks.h"
 #include "coz/supervisor/target/cpu_use.h"
 #include "coz/supervisor/target/switch_cost.h"
+#include "coz/supervisor/target/wake_cost.h"
 
 namespace coz::supervisor {
 namespace {
@@ -60,8 +61,10 @@ constexpr size_t kMostNeighbours = 5;
 
 }  // namespace
 
-// Also draws the seed and the sampling period, where they are not given.
+// Also draws the seed and the sampling period, where they are not given, and measures what the
+// session says of the machine before the program runs on it.
 absl::Status Run::ChooseSchedule() {
+  HaltedWakeNs();
   scheduler_options_.seed = options_.seed.value_or(experiment::DrawSeed());
   if (options_.sampling_period_ns == 0) {
     options_.sampling_period_ns = DefaultSamplingPeriodNs(*scheduler_options_.seed, ExpiryCostNs());

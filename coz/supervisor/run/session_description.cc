@@ -15,6 +15,7 @@
 #include "coz/supervisor/calibration/calibration.h"
 #include "coz/supervisor/run/profile_recorder.h"
 #include "coz/supervisor/target/idle_halts.h"
+#include "coz/supervisor/target/wake_cost.h"
 
 namespace coz::supervisor {
 namespace {
@@ -134,6 +135,7 @@ profile::Session DescribeSession(const RunOptions& options, const Series& series
   const IdleMachine idle = LookAtIdleMachine();
   session.mutable_machine()->set_virtual_machine(idle.is_virtual);
   session.mutable_machine()->set_idle_driver(idle.idle_driver);
+  session.mutable_machine()->set_halted_wake_ns(HaltedWakeNs());
   if (const auto kept = ReadCalibration(CalibrationPath()); kept.has_value()) {
     profile::Calibration* calibration = session.mutable_machine()->mutable_calibration();
     calibration->set_time_s(kept->time_s);

@@ -1,4 +1,4 @@
-#include "coz/supervisor/doctor/wake_cost.h"
+#include "coz/supervisor/target/wake_cost.h"
 
 #include <sched.h>
 #include <semaphore.h>
@@ -15,7 +15,7 @@
 namespace coz::supervisor {
 namespace {
 
-constexpr int kWakes = 40;
+constexpr int kWakes = 12;
 
 void UseCpu(int cpu) {
   cpu_set_t only;
@@ -104,6 +104,17 @@ std::optional<WakeCost> MeasureWakeCost() {
   sched_setaffinity(0, sizeof(allowed), &allowed);
   if (!after_short_ns.has_value() || !after_long_ns.has_value()) return std::nullopt;
   return WakeCost{*after_short_ns, *after_long_ns};
+}
+
+std::optional<WakeCost> MachineWakeCost() {
+  static const std::optional<WakeCost> measured = MeasureWakeCost();
+  return measured;
+}
+
+uint64_t HaltedWakeNs() {
+  const std::optional<WakeCost> cost = MachineWakeCost();
+  if (!cost.has_value()) return 0;
+  return cost->after_long_ns - std::min(cost->after_long_ns, cost->after_short_ns);
 }
 
 }  // namespace coz::supervisor

@@ -1,4 +1,4 @@
-#include "coz/supervisor/doctor/wake_cost.h"
+#include "coz/supervisor/target/wake_cost.h"
 
 #include <sched.h>
 

@@ -2,14 +2,14 @@
 // on one that has been idle for long. In a virtual machine the second has halted, and the host must
 // give it back first.
 //
-// Shape    one measurement takes some 0.1 s; two threads of this process, each on a CPU of its own
+// Shape    one measurement takes some 15 ms; two threads of this process, each on a CPU of its own
 // Units    ns from the call that wakes
 // Errors   nullopt where this process has but one CPU, or the system no room for a thread
-// Threads  compatible
+// Threads  compatible; MachineWakeCost: safe
 // Signals  none
-// Source   docs/servers.md
-#ifndef COZ_SUPERVISOR_DOCTOR_WAKE_COST_H_
-#define COZ_SUPERVISOR_DOCTOR_WAKE_COST_H_
+// Source   docs/design/statistics.md, "What is systematic"
+#ifndef COZ_SUPERVISOR_TARGET_WAKE_COST_H_
+#define COZ_SUPERVISOR_TARGET_WAKE_COST_H_
 
 #include <cstdint>
 #include <optional>
@@ -26,6 +26,11 @@ struct WakeCost {
 
 std::optional<WakeCost> MeasureWakeCost();
 
+// Measured once: a machine keeps its own.
+std::optional<WakeCost> MachineWakeCost();
+// By how much the wake of a CPU that has halted is longer; 0 too where it is not known.
+uint64_t HaltedWakeNs();
+
 }  // namespace coz::supervisor
 
-#endif  // COZ_SUPERVISOR_DOCTOR_WAKE_COST_H_
+#endif  // COZ_SUPERVISOR_TARGET_WAKE_COST_H_
