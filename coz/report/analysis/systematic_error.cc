@@ -99,8 +99,10 @@ double ChanceOf(double samples) { return samples > 0 ? 2 / std::sqrt(samples) : 
 
 double ErrorTerm::HalfWidth(double effect, double virtual_speedup, Side side) const {
   const double studied = std::min(1.0, virtual_speedup / kLeastStudiedSpeedup);
-  const double half = std::min(
-      most, std::hypot(always * studied, of_speedup * virtual_speedup, of_effect * effect));
+  const bool may_be_none = effect < 0 && side == Side::kAbove;
+  const double by_effect = (may_be_none ? std::max(of_loss, of_effect) : of_effect) * effect;
+  const double half =
+      std::min(most, std::hypot(always * studied, of_speedup * virtual_speedup, by_effect));
   // The study has no losses.
   return side == Side::kBelow && effect >= 0 ? too_large * half : half;
 }
@@ -146,10 +148,11 @@ SystematicError SystematicErrorOf(const ErrorFacts& facts) {
   add({ErrorCause::kOwed, 0, facts.owed - (come_while_it_sleeps ? facts.owed_in_crowds : 0), 0});
   // Threads lose it beside the pause, as a fall in speed that no faster line makes.
   add({ErrorCause::kPauses, 0, kPauseLoss * facts.overslept, 0});
-  // A wait that gets shorter than a halt takes ends with a cheaper wake, and one that gets longer
-  // with a dearer. The more of its time a round gains, the more waits do. In crowds that is part of
+  // A wait that gets so short that its CPU no longer halts ends with a cheaper wake, and one that
+  // gets longer with a dearer. The larger the effect, the more waits do. In crowds that is part of
   // their own term.
   ErrorTerm halts = {ErrorCause::kHalts, 0, 0, facts.halted_wake_ns / kShortestHaltNs};
+  halts.of_loss = 1;  // pauses alone make waits longer
   halts.most = facts.halts_share * (1 - facts.crowded_share);
   add(halts);
   // An experiment begins with the queues of the program as it is, not as it would be.

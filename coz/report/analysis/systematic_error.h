@@ -103,6 +103,7 @@ struct ErrorTerm {
   double of_speedup = 0;  // times the virtual speedup
   double of_effect = 0;   // times the program speedup
   double too_large = 1;   // by this share of the half width a gain may be too large
+  double of_loss = 0;     // times the program speedup where that is negative: it may be no loss
   double most = std::numeric_limits<double>::infinity();  // half width
 
   double HalfWidth(double effect, double virtual_speedup, Side side = Side::kAbove) const;

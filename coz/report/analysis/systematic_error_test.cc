@@ -133,10 +133,14 @@ TEST(SystematicErrorTest, DearWakesWidenByTheEffectUpToOneForEachVisit) {
   facts.halted_wake_ns = 80'000;
   facts.halts_share = 0.08;
   EXPECT_NEAR(Half(facts, 0.1, 1), std::hypot(kMethodError, 0.4 * 0.1), 1e-12);
-  EXPECT_NEAR(Half(facts, -0.1, 1), std::hypot(kMethodError, 0.4 * 0.1), 1e-12);
   EXPECT_NEAR(Half(facts, 0.5, 1), std::hypot(kMethodError, 0.08), 1e-12);
   EXPECT_NEAR(Half(facts, 0, 1), kMethodError, 1e-12);
   EXPECT_TRUE(SystematicErrorOf(facts).doubts.empty());
+  // Pauses make waits longer, too, so a loss may be none.
+  const SystematicError error = SystematicErrorOf(facts);
+  EXPECT_NEAR(error.HalfWidth(-0.05, 1, Side::kAbove), std::hypot(kMethodError, 0.05), 1e-12);
+  EXPECT_NEAR(error.HalfWidth(-0.05, 1, Side::kBelow), std::hypot(kMethodError, 0.4 * 0.05), 1e-12);
+  EXPECT_NEAR(error.HalfWidth(-0.3, 1, Side::kAbove), std::hypot(kMethodError, 0.08), 1e-12);
   facts.crowded_share = 1;  // whose own term has them
   for (const ErrorTerm& term : SystematicErrorOf(facts).terms) {
     EXPECT_NE(term.cause, ErrorCause::kHalts);

@@ -163,8 +163,8 @@ Finding Halts(const MachineFacts& facts) {
     absl::StrAppendFormat(&what,
                           "; who is woken there goes on after %.0f us, and after %.0f us where the "
                           "CPU was idle for %.2f ms only",
-                          static_cast<double>(facts.wake_cost->after_long_ns) / 1000,
-                          static_cast<double>(facts.wake_cost->after_short_ns) / 1000,
+                          static_cast<double>(facts.wake_cost->after_long.woken_ns) / 1000,
+                          static_cast<double>(facts.wake_cost->after_short.woken_ns) / 1000,
                           static_cast<double>(kShortIdleNs) / 1e6);
   }
   absl::StrAppend(&what,

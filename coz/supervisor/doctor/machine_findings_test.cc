@@ -156,7 +156,7 @@ TEST(MachineFindingsTest, WhereNoDriverKeepsCpusAwakeTheOptionIsNotAdvised) {
   MachineFacts facts = GoodMachine();
   facts.idle.is_virtual = true;
   facts.idle.idle_driver = "none";
-  facts.wake_cost = WakeCost{7'000, 61'000};
+  facts.wake_cost = WakeCost{{7'000, 5'000}, {61'000, 28'000}};
   EXPECT_THAT(Of(facts, "idle CPUs").what, HasSubstr("after 61 us, and after 7 us"));
   EXPECT_THAT(Of(facts, "idle CPUs").remedy, HasSubstr("idle=poll"));
   EXPECT_THAT(Of(facts, "idle CPUs").remedy, HasSubstr("--awake has no effect"));

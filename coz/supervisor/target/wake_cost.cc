@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -32,6 +33,14 @@ std::vector<int> CpusIn(const cpu_set_t& allowed) {
   return cpus;
 }
 
+uint64_t MedianOf(std::vector<uint64_t>* values) {
+  const auto middle = values->begin() + static_cast<std::ptrdiff_t>(values->size() / 2);
+  std::nth_element(values->begin(), middle, values->end());
+  return *middle;
+}
+
+uint64_t More(uint64_t value, uint64_t than) { return value - std::min(value, than); }
+
 // The one that is woken.
 class Sleeper {
  public:
@@ -55,27 +64,26 @@ class Sleeper {
       const uint64_t at_ns = MonotonicNowNs() + idle_ns;
       while (MonotonicNowNs() < at_ns) {
       }
-      woken_ns_.store(MonotonicNowNs(), std::memory_order_relaxed);
+      const uint64_t start_ns = MonotonicNowNs();
+      woken_ns_.store(start_ns, std::memory_order_relaxed);
       sem_post(&wakes_);
+      waking_ns_.push_back(MonotonicNowNs() - start_ns);
       while (has_run_.load(std::memory_order_acquire) <= wake) std::this_thread::yield();
     }
   }
 
-  uint64_t MedianNs() {
-    const auto middle = took_ns_.begin() + kWakes / 2;
-    std::nth_element(took_ns_.begin(), middle, took_ns_.end());
-    return *middle;
-  }
+  Wake Median() { return {MedianOf(&took_ns_), MedianOf(&waking_ns_)}; }
 
  private:
   sem_t wakes_;
   std::atomic<uint64_t> woken_ns_{0};
   std::atomic<int> has_run_{0};
   std::vector<uint64_t> took_ns_ = std::vector<uint64_t>(kWakes);
+  std::vector<uint64_t> waking_ns_;
 };
 
 // The caller wakes, on whichever CPU it is.
-std::optional<uint64_t> MedianWakeNs(uint64_t idle_ns, int sleeper_cpu) {
+std::optional<Wake> MedianWake(uint64_t idle_ns, int sleeper_cpu) {
   Sleeper sleeper;
   std::thread woken;
   try {
@@ -88,7 +96,7 @@ std::optional<uint64_t> MedianWakeNs(uint64_t idle_ns, int sleeper_cpu) {
   }
   sleeper.WakeAfter(idle_ns);
   woken.join();
-  return sleeper.MedianNs();
+  return sleeper.Median();
 }
 
 }  // namespace
@@ -99,11 +107,11 @@ std::optional<WakeCost> MeasureWakeCost() {
   const std::vector<int> cpus = CpusIn(allowed);
   if (cpus.size() < 2) return std::nullopt;
   UseCpu(cpus[0]);
-  const auto after_short_ns = MedianWakeNs(kShortIdleNs, cpus[1]);
-  const auto after_long_ns = MedianWakeNs(kLongIdleNs, cpus[1]);
+  const auto after_short = MedianWake(kShortIdleNs, cpus[1]);
+  const auto after_long = MedianWake(kLongIdleNs, cpus[1]);
   sched_setaffinity(0, sizeof(allowed), &allowed);
-  if (!after_short_ns.has_value() || !after_long_ns.has_value()) return std::nullopt;
-  return WakeCost{*after_short_ns, *after_long_ns};
+  if (!after_short.has_value() || !after_long.has_value()) return std::nullopt;
+  return WakeCost{*after_short, *after_long};
 }
 
 std::optional<WakeCost> MachineWakeCost() {
@@ -114,7 +122,8 @@ std::optional<WakeCost> MachineWakeCost() {
 uint64_t HaltedWakeNs() {
   const std::optional<WakeCost> cost = MachineWakeCost();
   if (!cost.has_value()) return 0;
-  return cost->after_long_ns - std::min(cost->after_long_ns, cost->after_short_ns);
+  return More(cost->after_long.woken_ns, cost->after_short.woken_ns) +
+         More(cost->after_long.waker_ns, cost->after_short.waker_ns);
 }
 
 }  // namespace coz::supervisor

@@ -16,8 +16,8 @@ TEST(WakeCostTest, IsKnownWhereThereAreTwoCpusWhichStayTheCallers) {
   EXPECT_TRUE(CPU_EQUAL(&before, &after));
   ASSERT_EQ(cost.has_value(), CPU_COUNT(&before) > 1);
   if (!cost.has_value()) return;
-  EXPECT_GT(cost->after_short_ns, 0u);
-  EXPECT_GT(cost->after_long_ns, 0u);
+  EXPECT_GT(cost->after_short.woken_ns, 0u);
+  EXPECT_GT(cost->after_long.woken_ns, 0u);
 }
 
 TEST(WakeCostTest, IsUnknownOnOneCpu) {
