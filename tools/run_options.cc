@@ -250,7 +250,7 @@ void AddSamplingOptions(CLI::App* command, RunArguments* a) {
       ->add_option(
           "--sampling-period", a->sampling_period_ms,
           "CPU time between samples of a thread (default: from 0.85 to 1, another for each "
-          "seed; twice that where interrupts are dear)")
+          "seed)")
       ->check(CLI::Range(0.1, 1000.0))
       ->type_name("MS");
   command

@@ -32,14 +32,6 @@ TEST(SamplingPeriodTest, IsAnyPartOfItsRange) {
   for (const int count : CountTenths(seeds)) EXPECT_NEAR(count, 300, 75);
 }
 
-TEST(SamplingPeriodTest, IsTwiceAsLongWhereInterruptsAreDear) {
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
-    EXPECT_EQ(DefaultSamplingPeriodNs(seed, kDearInterruptNs), DefaultSamplingPeriodNs(seed));
-    EXPECT_EQ(DefaultSamplingPeriodNs(seed, kDearInterruptNs + 1),
-              2 * DefaultSamplingPeriodNs(seed));
-  }
-}
-
 // Runs of a series have seeds in turn. No two of three keep step with the same rounds.
 TEST(SamplingPeriodTest, OfSeedsInTurnAreFarApart) {
   constexpr uint64_t kFarApartNs = (kMostDefaultPeriodNs - kLeastDefaultPeriodNs) / 5;

@@ -87,12 +87,8 @@ void AddChoice(const profile::Options& options, Words* words) {
 
 void AddSampling(const profile::Session& session, Words* words) {
   const profile::Options& options = session.options();
-  const uint64_t period_ns = session.sampling_period_ns();
-  const bool is_default =
-      period_ns == DefaultSamplingPeriodNs(session.seed()) ||
-      period_ns == DefaultSamplingPeriodNs(session.seed(), kDearInterruptNs + 1);
-  if (!is_default) {
-    AddNumber("--sampling-period", static_cast<double>(period_ns) / 1e6, words);
+  if (session.sampling_period_ns() != DefaultSamplingPeriodNs(session.seed())) {
+    AddNumber("--sampling-period", static_cast<double>(session.sampling_period_ns()) / 1e6, words);
   }
   if (options.min_experiment_ns() != kDefaultExperimentNs) {
     AddNumber("--experiment-length", Seconds(options.min_experiment_ns()), words);

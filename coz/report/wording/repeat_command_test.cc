@@ -129,13 +129,6 @@ TEST(RepeatCommandTest, RunsOfASeriesAreRepeatedByOneCommand) {
   EXPECT_THAT(RepeatCommand(session), HasSubstr("--seed=100 --repeat=5 "));
 }
 
-// The machine tells it, not the user.
-TEST(RepeatCommandTest, TheLongerPeriodOfDearInterruptsIsNotSaid) {
-  profile::Session session = PlainSession();
-  session.set_sampling_period_ns(DefaultSamplingPeriodNs(session.seed(), kDearInterruptNs + 1));
-  EXPECT_THAT(RepeatCommand(session), Not(HasSubstr("--sampling-period")));
-}
-
 TEST(RepeatCommandTest, AnOlderVersionsDefaultPeriodIsSaid) {
   profile::Session session = PlainSession();
   session.set_sampling_period_ns(500'000);

@@ -98,8 +98,7 @@ MachineFacts LookAtMachine() {
   facts.cpu_quota = CpuQuota().cpus();
   facts.sample_rate_limit = ReadSampleRateLimit();
   WatchOthers(&facts);
-  facts.expiry_cost_ns = ExpiryCostNs();
-  const uint64_t period_ns = DefaultSamplingPeriodNs(1, facts.expiry_cost_ns);
+  const uint64_t period_ns = DefaultSamplingPeriodNs(1);
   facts.sampling = TrySampling(period_ns);
   facts.thread_switch_cost_ns = MeasureSwitchCostNs(period_ns, Switched::kThreads);
   facts.process_switch_cost_ns = MeasureSwitchCostNs(period_ns, Switched::kProcesses);

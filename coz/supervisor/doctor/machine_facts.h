@@ -28,7 +28,6 @@ struct MachineFacts {
   bool is_container = false;  // a container runtime has left its marks
   SamplingTrial sampling;
   uint64_t sample_rate_limit = 0;  // a second, 0: unknown
-  uint64_t expiry_cost_ns = 0;
   uint64_t thread_switch_cost_ns = 0;
   uint64_t process_switch_cost_ns = 0;
   // Of processes that clocks of the CPUs sample; not given where this user may not have them.

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "coz/base/sampling_period.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/supervisor/target/idle_halts.h"
 #include "coz/supervisor/target/wake_cost.h"
@@ -113,17 +112,14 @@ Finding SampleCost(const MachineFacts& facts) {
   constexpr double kDear = 0.02;
   const double share =
       static_cast<double>(trial.sample_cost_ns) / static_cast<double>(trial.real_period_ns);
-  std::string what =
+  const std::string what =
       absl::StrFormat("%.1f us before the stack is looked at, %.1f %% of a busy thread's time",
                       static_cast<double>(trial.sample_cost_ns) / 1000, 100 * share);
-  if (facts.expiry_cost_ns > kDearInterruptNs) {
-    absl::StrAppend(&what, ": interrupts are dear, as in many virtual machines, and coz samples ",
-                    "half as often");
-  }
   if (share < kDear) return {Grade::kGood, "cost of a sample", what, ""};
-  return {Grade::kWarning, "cost of a sample", what,
-          absl::StrFormat("`coz run --sampling-period=%d …`, or profile on bare metal",
-                          facts.expiry_cost_ns > kDearInterruptNs ? 4 : 2)};
+  return {Grade::kWarning, "cost of a sample",
+          absl::StrCat(what, ": interrupts are dear, as in many virtual machines"),
+          "`coz run --sampling-period=2 …` where the program has no more threads than CPUs, or "
+          "profile on bare metal"};
 }
 
 Finding SwitchCost(const MachineFacts& facts) {

@@ -120,17 +120,6 @@ TEST(MachineFindingsTest, DearSamplesAskForFewer) {
   EXPECT_THAT(Of(facts, "cost of a sample").remedy, HasSubstr("--sampling-period=2"));
 }
 
-TEST(MachineFindingsTest, DearInterruptsMakePeriodsLonger) {
-  MachineFacts facts = GoodMachine();
-  facts.expiry_cost_ns = 40'000;
-  facts.sampling.sample_cost_ns = 30'000;
-  facts.sampling.real_period_ns = 1'900'000;
-  EXPECT_EQ(Of(facts, "cost of a sample").grade, Grade::kGood);
-  EXPECT_THAT(Of(facts, "cost of a sample").what, HasSubstr("coz samples half as often"));
-  facts.sampling.sample_cost_ns = 50'000;
-  EXPECT_THAT(Of(facts, "cost of a sample").remedy, HasSubstr("--sampling-period=4"));
-}
-
 TEST(MachineFindingsTest, DearSwitchesAreNoted) {
   MachineFacts facts = GoodMachine();
   facts.process_switch_cost_ns = 45'000;

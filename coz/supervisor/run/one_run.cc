@@ -28,7 +28,6 @@
 #include "coz/supervisor/run/thread_patterns.h"
 #include "coz/supervisor/run/unit_checks.h"
 #include "coz/supervisor/target/cpu_use.h"
-#include "coz/supervisor/target/switch_cost.h"
 #include "coz/supervisor/target/wake_cost.h"
 
 namespace coz::supervisor {
@@ -67,7 +66,7 @@ absl::Status Run::ChooseSchedule() {
   HaltedWakeNs();
   scheduler_options_.seed = options_.seed.value_or(experiment::DrawSeed());
   if (options_.sampling_period_ns == 0) {
-    options_.sampling_period_ns = DefaultSamplingPeriodNs(*scheduler_options_.seed, ExpiryCostNs());
+    options_.sampling_period_ns = DefaultSamplingPeriodNs(*scheduler_options_.seed);
   }
   scheduler_options_.sampling_period_ns = options_.sampling_period_ns;
   scheduler_options_.fixed_speedups = options_.fixed_speedups;

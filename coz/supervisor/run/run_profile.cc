@@ -26,7 +26,6 @@
 #include "coz/supervisor/target/attached_tree.h"
 #include "coz/supervisor/target/awake_cpus.h"
 #include "coz/supervisor/target/shared_control.h"
-#include "coz/supervisor/target/switch_cost.h"
 #include "coz/supervisor/units/unit_index.h"
 
 namespace coz::supervisor {
@@ -87,7 +86,7 @@ absl::Status DescribeAttached(RunOptions* options) {
   options->follow = options->attach_tree ? shared::Follow::kAll : shared::Follow::kOne;
   if (!options->seed) options->seed = experiment::DrawSeed();
   if (options->sampling_period_ns == 0) {
-    options->sampling_period_ns = DefaultSamplingPeriodNs(*options->seed, ExpiryCostNs());
+    options->sampling_period_ns = DefaultSamplingPeriodNs(*options->seed);
   }
   return absl::OkStatus();
 }

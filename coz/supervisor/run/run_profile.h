@@ -53,7 +53,7 @@ struct RunOptions {
   std::vector<std::string> time;   // the same, and timed
   std::vector<std::string> api;    // libraries whose calls are counted by caller
   std::optional<uint64_t> seed;
-  uint64_t sampling_period_ns = 0;  // 0: that of seed and machine
+  uint64_t sampling_period_ns = 0;  // 0: DefaultSamplingPeriodNs of the seed
   std::optional<uint64_t> min_experiment_ns;
   uint64_t duration_ns = 0;  // 0: as long as the program runs
   // Profiling ends when the top units' intervals are at most this wide: a fraction, see

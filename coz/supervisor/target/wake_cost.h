@@ -34,8 +34,8 @@ std::optional<WakeCost> MeasureWakeCost();
 
 // Measured once: a machine keeps its own.
 std::optional<WakeCost> MachineWakeCost();
-// What the wake of a CPU that has halted takes more, of both threads together; 0 too where it is not
-// known.
+// What the wake of a CPU that has halted takes more, of both threads together; 0 too where it is
+// not known.
 uint64_t HaltedWakeNs();
 
 }  // namespace coz::supervisor
