@@ -16,7 +16,10 @@
 namespace coz::supervisor {
 namespace {
 
-constexpr int kWakes = 12;
+// The second half counts: how long a kernel or hypervisor polls before it halts a CPU grows with
+// idle times that turn out short.
+constexpr int kShortWakes = 32;
+constexpr int kLongWakes = 8;
 
 void UseCpu(int cpu) {
   cpu_set_t only;
@@ -33,9 +36,10 @@ std::vector<int> CpusIn(const cpu_set_t& allowed) {
   return cpus;
 }
 
-uint64_t MedianOf(std::vector<uint64_t>* values) {
-  const auto middle = values->begin() + static_cast<std::ptrdiff_t>(values->size() / 2);
-  std::nth_element(values->begin(), middle, values->end());
+uint64_t MedianOfSecondHalf(std::vector<uint64_t>* values) {
+  const auto size = static_cast<std::ptrdiff_t>(values->size());
+  const auto middle = values->begin() + size * 3 / 4;
+  std::nth_element(values->begin() + size / 2, middle, values->end());
   return *middle;
 }
 
@@ -44,7 +48,7 @@ uint64_t More(uint64_t value, uint64_t than) { return value - std::min(value, th
 // The one that is woken.
 class Sleeper {
  public:
-  Sleeper() { sem_init(&wakes_, 0, 0); }
+  explicit Sleeper(int wakes) : took_ns_(static_cast<size_t>(wakes)) { sem_init(&wakes_, 0, 0); }
   ~Sleeper() { sem_destroy(&wakes_); }
   Sleeper(const Sleeper&) = delete;
   Sleeper& operator=(const Sleeper&) = delete;
@@ -60,7 +64,8 @@ class Sleeper {
 
   // Each after the other has slept for so long.
   void WakeAfter(uint64_t idle_ns) {
-    for (int wake = 0; wake < kWakes; ++wake) {
+    const auto wakes = static_cast<int>(took_ns_.size());
+    for (int wake = 0; wake < wakes; ++wake) {
       const uint64_t at_ns = MonotonicNowNs() + idle_ns;
       while (MonotonicNowNs() < at_ns) {
       }
@@ -72,19 +77,19 @@ class Sleeper {
     }
   }
 
-  Wake Median() { return {MedianOf(&took_ns_), MedianOf(&waking_ns_)}; }
+  Wake Median() { return {MedianOfSecondHalf(&took_ns_), MedianOfSecondHalf(&waking_ns_)}; }
 
  private:
   sem_t wakes_;
   std::atomic<uint64_t> woken_ns_{0};
   std::atomic<int> has_run_{0};
-  std::vector<uint64_t> took_ns_ = std::vector<uint64_t>(kWakes);
+  std::vector<uint64_t> took_ns_;
   std::vector<uint64_t> waking_ns_;
 };
 
 // The caller wakes, on whichever CPU it is.
-std::optional<Wake> MedianWake(uint64_t idle_ns, int sleeper_cpu) {
-  Sleeper sleeper;
+std::optional<Wake> MedianWake(int wakes, uint64_t idle_ns, int sleeper_cpu) {
+  Sleeper sleeper(wakes);
   std::thread woken;
   try {
     woken = std::thread([&] {
@@ -107,8 +112,8 @@ std::optional<WakeCost> MeasureWakeCost() {
   const std::vector<int> cpus = CpusIn(allowed);
   if (cpus.size() < 2) return std::nullopt;
   UseCpu(cpus[0]);
-  const auto after_short = MedianWake(kShortIdleNs, cpus[1]);
-  const auto after_long = MedianWake(kLongIdleNs, cpus[1]);
+  const auto after_short = MedianWake(kShortWakes, kShortIdleNs, cpus[1]);
+  const auto after_long = MedianWake(kLongWakes, kLongIdleNs, cpus[1]);
   sched_setaffinity(0, sizeof(allowed), &allowed);
   if (!after_short.has_value() || !after_long.has_value()) return std::nullopt;
   return WakeCost{*after_short, *after_long};

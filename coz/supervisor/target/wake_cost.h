@@ -2,7 +2,7 @@
 // it, on a CPU that has just become idle and on one that has been idle for long. In a virtual
 // machine the second has halted, and the host must give it back first.
 //
-// Shape    one measurement takes some 15 ms; two threads of this process, each on a CPU of its own
+// Shape    one measurement takes some 8 ms; two threads of this process, each on a CPU of its own
 // Units    ns; of who is woken, from the start of the call that wakes
 // Errors   nullopt where this process has but one CPU, or the system no room for a thread
 // Threads  compatible; MachineWakeCost: safe
@@ -17,7 +17,7 @@
 namespace coz::supervisor {
 
 inline constexpr uint64_t kShortIdleNs = 50'000;
-inline constexpr uint64_t kLongIdleNs = 1'000'000;
+inline constexpr uint64_t kLongIdleNs = 500'000;
 
 struct Wake {
   uint64_t woken_ns = 0;
