@@ -86,10 +86,10 @@ bool RunSource::MayChange(int live_processes) const {
 // False where it is not permitted, or costs too much: CPU timers are then the second best.
 bool RunSource::ChangeToClock(const SourceChoice::Finding& finding, LiveTarget* target) {
   if (!OpenClock().ok()) return false;
-  const ClockCost cost =
-      options_->clock_cost.has_value()
-          ? *options_->clock_cost
-          : ClockCost{MeasureSwitchCostOfClocksNs(clock_->expiry().tracepoint), ExpiryCostNs()};
+  const ClockCost cost = options_->clock_cost.has_value()
+                             ? *options_->clock_cost
+                             : ClockCost{MeasureSwitchCostOfClocksNs(clock_->expiry().tracepoint),
+                                         MeasureExpiryCostNs()};
   const bool changed = ClocksAreCheap(finding, cost, options_->sampling_period_ns) &&
                        (attached_ == nullptr || attached_->ChangeToCpuClock(clock_->expiry()));
   if (!changed) {

@@ -169,24 +169,6 @@ uint64_t CostOf(const perf_event_attr& event, Event kind) {
   return measured && sampled_ns > bare_ns ? static_cast<uint64_t>(sampled_ns - bare_ns) : 0;
 }
 
-uint64_t MeasureExpiryCostNs() {
-  constexpr uint64_t kPeriodNs = 100 * kNsPerUs;
-  constexpr uint64_t kRoundNs = kNsPerMs;
-  constexpr uint64_t kSteps = 100'000;
-  constexpr int kRoundsOfWork = 6;
-  const uint64_t steps = kSteps * kRoundNs / std::max<uint64_t>(1, CpuNsOfWork(kSteps));
-  uint64_t bare_ns = std::numeric_limits<uint64_t>::max();
-  uint64_t interrupted_ns = bare_ns;
-  for (int i = 0; i < kRoundsOfWork; ++i) {
-    bare_ns = std::min(bare_ns, CpuNsOfWork(steps));
-    const UniqueFd event = OpenEvent(TaskClock(kPeriodNs), /*inherited=*/false);
-    if (!event.ok()) return 0;
-    interrupted_ns = std::min(interrupted_ns, CpuNsOfWork(steps));
-  }
-  const uint64_t expiries = std::max<uint64_t>(1, interrupted_ns / kPeriodNs);
-  return interrupted_ns > bare_ns ? (interrupted_ns - bare_ns) / expiries : 0;
-}
-
 }  // namespace
 
 uint64_t MeasureSwitchCostNs(uint64_t sampling_period_ns, Switched between) {
@@ -198,9 +180,22 @@ uint64_t MeasureSwitchCostOfClocksNs(uint64_t tracepoint) {
   return CostOf(Tracepoint(tracepoint), Event::kOwn);
 }
 
-uint64_t ExpiryCostNs() {
-  static const uint64_t measured_ns = MeasureExpiryCostNs();
-  return measured_ns;
+uint64_t MeasureExpiryCostNs() {
+  constexpr uint64_t kPeriodNs = 100 * kNsPerUs;
+  constexpr uint64_t kRoundNs = 2 * kNsPerMs;
+  constexpr uint64_t kSteps = 100'000;
+  constexpr int kRoundsOfWork = 10;
+  const uint64_t steps = kSteps * kRoundNs / std::max<uint64_t>(1, CpuNsOfWork(kSteps));
+  uint64_t bare_ns = std::numeric_limits<uint64_t>::max();
+  uint64_t interrupted_ns = bare_ns;
+  for (int i = 0; i < kRoundsOfWork; ++i) {
+    bare_ns = std::min(bare_ns, CpuNsOfWork(steps));
+    const UniqueFd event = OpenEvent(TaskClock(kPeriodNs), /*inherited=*/false);
+    if (!event.ok()) return 0;
+    interrupted_ns = std::min(interrupted_ns, CpuNsOfWork(steps));
+  }
+  const uint64_t expiries = std::max<uint64_t>(1, interrupted_ns / kPeriodNs);
+  return interrupted_ns > bare_ns ? (interrupted_ns - bare_ns) / expiries : 0;
 }
 
 uint64_t SwitchesOfChildren() {

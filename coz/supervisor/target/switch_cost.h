@@ -3,11 +3,11 @@
 // threads that inherited one event it only passes the timer on; between processes it cannot. And
 // what the expiry of such a timer takes, which is much in some virtual machines.
 //
-// Shape    one measurement of switches takes some 50 ms of a CPU: two threads of this process take
-//          turns on it
+// Shape    one measurement takes some 50 ms of a CPU: two threads of this process take turns on it,
+//          or the caller works
 // Units    ns of CPU time for each switch or expiry; 0 where it is nothing or cannot be measured
 // Errors   none
-// Threads  compatible; ExpiryCostNs: safe
+// Threads  compatible
 // Signals  none
 // Source   kernel/events/core.c, perf_event_context_sched_out; docs/design/sampling.md
 #ifndef COZ_SUPERVISOR_TARGET_SWITCH_COST_H_
@@ -23,8 +23,8 @@ uint64_t MeasureSwitchCostNs(uint64_t sampling_period_ns, Switched between);
 // The same where clocks of the CPUs sample, whose expiries threads count at this tracepoint.
 uint64_t MeasureSwitchCostOfClocksNs(uint64_t tracepoint);
 
-// Of the interrupt alone, without a signal. Measured once, in some 12 ms: a machine keeps its own.
-uint64_t ExpiryCostNs();
+// Of the interrupt alone, without a signal.
+uint64_t MeasureExpiryCostNs();
 
 // Switches so far of children that have ended and been waited for, and of theirs.
 uint64_t SwitchesOfChildren();

@@ -62,9 +62,8 @@ TEST(SwitchCostTest, CostOfAnExpiryLeavesNoEvent) {
     return std::distance(begin(files), end(files));
   };
   const auto before = open_files();
-  const uint64_t cost_ns = ExpiryCostNs();
+  MeasureExpiryCostNs();
   EXPECT_EQ(open_files(), before);
-  EXPECT_EQ(ExpiryCostNs(), cost_ns);
 }
 
 // A command that starts a short program would take several times as long.

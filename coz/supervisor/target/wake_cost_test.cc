@@ -18,6 +18,8 @@ TEST(WakeCostTest, IsKnownWhereThereAreTwoCpusWhichStayTheCallers) {
   if (!cost.has_value()) return;
   EXPECT_GT(cost->after_short.woken_ns, 0u);
   EXPECT_GT(cost->after_long.woken_ns, 0u);
+  EXPECT_GT(cost->after_short.waker_ns, 0u);
+  EXPECT_GT(cost->after_long.waker_ns, 0u);
 }
 
 TEST(WakeCostTest, IsUnknownOnOneCpu) {
