@@ -16,7 +16,7 @@
 #include "coz/base/raw_syscall.h"
 #include "coz/base/readable.h"
 #include "coz/sync/delay/io_tables.h"
-#include "coz/sync/interpose/socket_flows.h"
+#include "coz/sync/interpose/known_flows.h"
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/unix_peer.h"
 
@@ -54,17 +54,16 @@ uint64_t MixBytes(uint64_t hash, const void* bytes, size_t count) {
   return Mix(hash, count);
 }
 
-// A flow is one direction of data. A thread can wait in it for two things: arrival and room.
+// A thread can wait in a flow for two things: arrival and room.
 uint64_t Arrival(uint64_t flow) { return flow == 0 ? 0 : Mix(flow, 1); }
 uint64_t Room(uint64_t flow) { return flow == 0 ? 0 : Mix(flow, 2); }
 
-struct Flows {
-  uint64_t in[IoKeys::kMax] = {};
-  uint64_t out[IoKeys::kMax] = {};
-};
+static_assert(IoKeys::kMax == Flows::kMax);
 
 delay::IoTables g_own_tables;
 delay::IoTables* g_tables = &g_own_tables;
+
+KnownFlows g_known_flows;
 
 delay::IoTables::PairPlace& PairPlaceOf(uint64_t inode) {
   // The lowest bit of Mix() is always set.
@@ -81,7 +80,9 @@ uint64_t TagOf(int fd) {
   const uint64_t tag = g_tags[static_cast<unsigned>(fd) % kTags].load(std::memory_order_relaxed);
   return tag != 0 ? tag : static_cast<uint64_t>(fd);
 }
+// The flows of `fd` are made from the tag.
 void SetTag(int fd, uint64_t tag) {
+  g_known_flows.Drop(fd);
   g_tags[static_cast<unsigned>(fd) % kTags].store(tag, std::memory_order_relaxed);
 }
 
@@ -105,7 +106,8 @@ struct Endpoint {
 
 Endpoint InternetEndpoint(const void* host, size_t host_bytes, in_port_t port) {
   Endpoint endpoint;
-  endpoint.known = endpoint.named = true;
+  endpoint.known = true;
+  endpoint.named = port != 0;
   endpoint.port = Mix(kAddress, port);
   endpoint.host_and_port = MixBytes(endpoint.port, host, host_bytes);
   return endpoint;
@@ -157,23 +159,23 @@ uint64_t StreamFlow(const Endpoint& from, const Endpoint& to) {
 }
 uint64_t AddressFlow(const Endpoint& to) { return to.named ? Mix(to.port, kAddress) : 0; }
 
-bool IsDatagramSocket(int fd) {
-  int type = 0;
-  socklen_t length = sizeof(type);
-  return RawSyscall(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 &&
-         type == SOCK_DGRAM;
+// 0 where the kernel does not tell.
+int SocketOption(int fd, int option) {
+  int value = 0;
+  socklen_t length = sizeof(value);
+  return RawSyscall(SYS_getsockopt, fd, SOL_SOCKET, option, &value, &length) == 0 ? value : 0;
 }
+bool IsDatagramSocket(int fd) { return SocketOption(fd, SO_TYPE) == SOCK_DGRAM; }
 
-Flows PairFlows(uint64_t inode) {
+Flows PairFlows(int fd, uint64_t inode) {
   Flows flows;
   const uint64_t peer = PairPlaceOf(inode).PeerOf(inode);
   if (peer == 0) return flows;
   flows.in[0] = Mix(kPair, peer);
   flows.out[0] = Mix(kPair, inode);
+  g_known_flows.Note(fd, inode, flows);
   return flows;
 }
-
-SocketFlows g_socket_flows;
 
 // Of a connection between a Unix socket with a name and one without. What an end reads is known by
 // its own inode, and so from the beginning; what it writes, by the other end's. Where the kernel
@@ -190,32 +192,40 @@ Flows UnixFlows(int fd, uint64_t inode, const Endpoint& local, const Endpoint& p
   } else {
     return flows;  // the server has not accepted it yet
   }
-  g_socket_flows.Note(fd, inode, {flows.in[0], flows.out[0]});
+  g_known_flows.Note(fd, inode, flows, KnownFlows::Object::kStream);
+  return flows;
+}
+
+// Of a socket that listens, or is not connected.
+Flows AddressFlows(int fd, uint64_t inode, const Endpoint& local) {
+  Flows flows;
+  flows.in[0] = AddressFlow(local);
+  // A stream socket that does not listen may be about to be connected.
+  if (local.named && (IsDatagramSocket(fd) || SocketOption(fd, SO_ACCEPTCONN) != 0)) {
+    g_known_flows.Note(fd, inode, flows);
+  }
   return flows;
 }
 
 Flows FlowsOfSocket(int fd, uint64_t inode) {
-  SocketFlows::Flow known;
-  if (g_socket_flows.Find(fd, inode, &known)) return {{known.in}, {known.out}};
+  Flows known;
+  if (g_known_flows.Find(fd, inode, &known)) return known;
   const Endpoint local = EndpointBy(SYS_getsockname, fd);
   if (!local.known) return {};
   const Endpoint peer = EndpointBy(SYS_getpeername, fd);
-  if (peer.known && !peer.named && !local.named) return PairFlows(inode);
-  Flows flows;
+  if (peer.known && !peer.named && !local.named) return PairFlows(fd, inode);
   const bool is_stream = peer.known && !IsDatagramSocket(fd);
   if (is_stream && peer.named != local.named) return UnixFlows(fd, inode, local, peer);
-  if (!peer.known) {  // it listens, or is not connected
-    flows.in[0] = AddressFlow(local);
-    return flows;
-  }
+  if (!peer.known) return AddressFlows(fd, inode, local);
+  Flows flows;
   flows.in[0] = StreamFlow(peer, local);
   flows.out[0] = StreamFlow(local, peer);
-  if (is_stream) {
-    g_socket_flows.Note(fd, inode, {flows.in[0], flows.out[0]});
-  } else {  // the other end of a connected datagram socket need not be connected
+  if (!is_stream) {  // the other end of a connected datagram socket need not be connected
     flows.in[1] = AddressFlow(local);
     flows.out[1] = AddressFlow(peer);
   }
+  g_known_flows.Note(fd, inode, flows,
+                     is_stream ? KnownFlows::Object::kStream : KnownFlows::Object::kOther);
   return flows;
 }
 
@@ -228,32 +238,38 @@ bool IsMessageQueue(const struct stat& status) {
 
 }  // namespace
 
-bool IsKnownStream(int fd) { return g_socket_flows.Knows(fd); }
+bool IsKnownStream(int fd) { return g_known_flows.IsStream(fd); }
 
 namespace {
 
-Flows FlowsOf(int fd) {
-  SocketFlows::Flow known;
-  if (g_socket_flows.FindByDescriptor(fd, &known)) return {{known.in}, {known.out}};
-  struct stat status;
-  if (HasLeftThreadSync() || RawSyscall(SYS_fstat, fd, &status) != 0) return {};
+// Of what is no socket. Files have none. libc closes files and message queues itself, unseen.
+Flows FlowsOfOther(int fd, const struct stat& status) {
   Flows flows;
   switch (status.st_mode & S_IFMT) {
     case S_IFIFO:
       flows.in[0] = flows.out[0] = Mix(Mix(kPipe, status.st_dev), status.st_ino);
-      return flows;
-    case S_IFSOCK:
-      return FlowsOfSocket(fd, status.st_ino);
+      break;
     case 0:  // the anonymous inode, which all eventfds and timers share
       flows.in[0] = flows.out[0] = EventFlow(TagOf(fd));
-      return flows;
+      break;
     case S_IFREG:
-      if (!IsMessageQueue(status)) return {};
+      if (!IsMessageQueue(status)) return flows;
       flows.in[0] = flows.out[0] = Mix(Mix(kQueue, status.st_dev), status.st_ino);
       return flows;
     default:
-      return {};
+      return flows;
   }
+  g_known_flows.Note(fd, status.st_ino, flows);
+  return flows;
+}
+
+Flows FlowsOf(int fd) {
+  Flows known;
+  if (g_known_flows.FindByDescriptor(fd, &known)) return known;
+  struct stat status;
+  if (HasLeftThreadSync() || RawSyscall(SYS_fstat, fd, &status) != 0) return {};
+  if ((status.st_mode & S_IFMT) == S_IFSOCK) return FlowsOfSocket(fd, status.st_ino);
+  return FlowsOfOther(fd, status);
 }
 
 }  // namespace
@@ -330,7 +346,7 @@ uint64_t FifoKey(const struct stat& fifo, IoSide side) {
   return side == IoSide::kOutput ? Arrival(opening) : Room(opening);
 }
 
-void NoteNewMeaning(int fd) { g_socket_flows.Drop(fd); }
+void NoteNewMeaning(int fd) { g_known_flows.Drop(fd); }
 
 void NoteAnonymous(int fd) {
   if (HasLeftThreadSync()) return;

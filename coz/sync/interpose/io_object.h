@@ -72,7 +72,7 @@ uint64_t FileLockKey(int fd);
 // The key of those that wait for the opening of one side of a FIFO.
 uint64_t FifoKey(const struct stat& fifo, IoSide side);
 
-// Notes that `fd` is being closed, or leads to something else from now on.
+// Notes that `fd` is being closed, or leads to something else from now on, or has another peer.
 void NoteNewMeaning(int fd);
 
 // Notes that `fd` is a new eventfd or epoll instance; or a signalfd of this process.

@@ -1,12 +1,15 @@
 // Calls on file descriptors: which thread pays, and that in all else they behave as libc's.
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +17,7 @@
 #include <cerrno>
 #include <functional>
 #include <optional>
+#include <ostream>
 #include <set>
 #include <string>
 #include <thread>
@@ -22,7 +26,7 @@
 
 #include "coz/sync/interpose/io_object.h"
 #include "coz/sync/interpose/io_wait.h"
-#include "coz/sync/interpose/socket_flows.h"
+#include "coz/sync/interpose/known_flows.h"
 #include "coz/sync/interpose/testing/fake_process.h"
 #include "coz/sync/interpose/testing/io_channel.h"
 #include "coz/sync/interpose/testing/wait_scenario.h"
@@ -42,6 +46,9 @@ int __select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds,
 namespace coz::interpose {
 namespace {
 
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using testing::FakeProcess;
 using testing::NewPipe;
 using testing::Receives;
@@ -184,33 +191,124 @@ TEST_F(InterposeIoTest, ConnectedSocketsAreKnownHoweverOftenDescriptorsAreUsedAg
   }
 }
 
-TEST(SocketFlowsTest, FlowsAreOfOneDescriptorAndInode) {
-  static SocketFlows flows;
-  SocketFlows::Flow flow;
-  EXPECT_FALSE(flows.Find(3, 7, &flow));
-  flows.Note(3, 7, {1, 2});
-  ASSERT_TRUE(flows.Find(3, 7, &flow));
-  EXPECT_EQ(flow.in, 1u);
-  EXPECT_EQ(flow.out, 2u);
-  EXPECT_FALSE(flows.Find(3, 8, &flow));
-  EXPECT_FALSE(flows.Find(4, 7, &flow));
-  EXPECT_FALSE(flows.FindByDescriptor(3 + 1024, &flow));  // in the same place
-  flows.Note(3, 8, {3, 4});
-  EXPECT_FALSE(flows.Find(3, 7, &flow));
+TEST(KnownFlowsTest, FlowsAreOfOneDescriptorAndInode) {
+  static KnownFlows known;
+  Flows flows;
+  EXPECT_FALSE(known.Find(3, 7, &flows));
+  known.Note(3, 7, {{1, 2}, {3, 4}});
+  ASSERT_TRUE(known.Find(3, 7, &flows));
+  EXPECT_THAT(flows.in, ElementsAre(1, 2));
+  EXPECT_THAT(flows.out, ElementsAre(3, 4));
+  EXPECT_FALSE(known.Find(3, 8, &flows));
+  EXPECT_FALSE(known.Find(4, 7, &flows));
+  constexpr int kInTheSamePlace = 3 + 1024;
+  EXPECT_FALSE(known.FindByDescriptor(kInTheSamePlace, &flows));
+  known.Drop(kInTheSamePlace);
+  EXPECT_TRUE(known.Find(3, 7, &flows));
+  known.Note(3, 8, {{3}, {4}});
+  EXPECT_FALSE(known.Find(3, 7, &flows));
 }
 
-TEST(SocketFlowsTest, TheInodeIsAskedForAgainAfterACloseAndNowAndThen) {
-  static SocketFlows flows;
-  SocketFlows::Flow flow;
-  EXPECT_FALSE(flows.FindByDescriptor(3, &flow));
-  flows.Note(3, 7, {1, 2});
+TEST(KnownFlowsTest, TheInodeIsAskedForAgainNowAndThen) {
+  static KnownFlows known;
+  Flows flows;
+  EXPECT_FALSE(known.FindByDescriptor(3, &flows));
+  known.Note(3, 7, {{1}, {2}});
   int uses = 0;
-  while (flows.FindByDescriptor(3, &flow)) ++uses;
+  while (known.FindByDescriptor(3, &flows)) ++uses;
   EXPECT_EQ(uses, 32);
-  ASSERT_TRUE(flows.Find(3, 7, &flow));
-  EXPECT_TRUE(flows.FindByDescriptor(3, &flow));
-  flows.Drop(3);
-  EXPECT_FALSE(flows.FindByDescriptor(3, &flow));
+  ASSERT_TRUE(known.Find(3, 7, &flows));
+  EXPECT_TRUE(known.FindByDescriptor(3, &flows));
+}
+
+TEST(KnownFlowsTest, WhatIsDroppedIsNotKnownByItsInodeEither) {
+  static KnownFlows known;
+  Flows flows;
+  known.Note(3, 7, {{1}, {2}});
+  known.Drop(3);
+  EXPECT_FALSE(known.FindByDescriptor(3, &flows));
+  EXPECT_FALSE(known.Find(3, 7, &flows));
+}
+
+TEST(KnownFlowsTest, OnlyStreamsAreStreams) {
+  static KnownFlows known;
+  EXPECT_FALSE(known.IsStream(3));
+  known.Note(3, 7, {{1}, {2}}, KnownFlows::Object::kStream);
+  EXPECT_TRUE(known.IsStream(3));
+  known.Note(3, 8, {{1}, {2}});
+  EXPECT_FALSE(known.IsStream(3));
+}
+
+struct KnownChannel {
+  const char* name;
+  SharedChannel (*make)();
+};
+void PrintTo(const KnownChannel& channel, std::ostream* out) { *out << channel.name; }
+
+class KnownChannelTest : public ::testing::TestWithParam<KnownChannel> {
+ protected:
+  FakeProcess process_;
+};
+
+// A server asks at each request, and each system call of coz is as long as one of the program's.
+TEST_P(KnownChannelTest, IsFoundTheSecondTimeWithoutASystemCall) {
+  const SharedChannel channel = GetParam().make();
+  const IoKeys input = FindIoKeys(channel->input, IoSide::kInput);
+  const IoKeys output = FindIoKeys(channel->output, IoSide::kOutput);
+  EXPECT_NE(input.waits[0], 0u);
+  const std::set<int> ends = {channel->input, channel->output};
+  for (const int fd : ends) ASSERT_EQ(syscall(SYS_close, fd), 0);  // the kernel knows them no more
+  EXPECT_THAT(FindIoKeys(channel->input, IoSide::kInput).waits, ElementsAreArray(input.waits));
+  EXPECT_THAT(FindIoKeys(channel->output, IoSide::kOutput).wakes, ElementsAreArray(output.wakes));
+  for (const int fd : ends) NoteNewMeaning(fd);
+  EXPECT_THAT(FindIoKeys(channel->input, IoSide::kInput).waits, Each(0));
+  EXPECT_THAT(FindIoKeys(channel->output, IoSide::kOutput).wakes, Each(0));
+  channel->input = channel->output = -1;
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, KnownChannelTest,
+    ::testing::Values(KnownChannel{"Pipe", testing::NewPipe},
+                      KnownChannel{"Eventfd", testing::NewEventfd},
+                      KnownChannel{"Pair", testing::NewStreamPair},
+                      KnownChannel{"Tcp", testing::NewTcp4},
+                      KnownChannel{"Unix", [] { return testing::NewUnixStream(false); }},
+                      KnownChannel{"Udp", [] { return testing::NewUdp(false, false); }},
+                      KnownChannel{"ConnectedUdp", [] { return testing::NewUdp(true, true); }}),
+    [](const auto& of) { return of.param.name; });
+
+TEST_F(InterposeIoTest, ASocketThatIsConnectedToAnotherPeerHasOtherFlows) {
+  const SharedChannel first = testing::NewUdp(true, true);
+  const SharedChannel second = testing::NewUdp(true, true);
+  const uint64_t to_first = FindIoKeys(first->output, IoSide::kOutput).wakes[0];
+  const sockaddr_in address = testing::LoopbackOf(second->input);
+  ASSERT_EQ(connect(first->output, testing::Any(address), sizeof(address)), 0);
+  const uint64_t to_second = FindIoKeys(first->output, IoSide::kOutput).wakes[0];
+  EXPECT_NE(to_second, 0u);
+  EXPECT_NE(to_second, to_first);
+}
+
+TEST_F(InterposeIoTest, ASocketIsKnownOnceItHasAnAddress) {
+  const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+  EXPECT_EQ(FindIoKeys(fd, IoSide::kInput).waits[0], 0u);
+  const SharedChannel other = testing::NewUdp(false, false);
+  const sockaddr_in to = testing::LoopbackOf(other->input);
+  const uint64_t message = testing::kMessage;
+  ASSERT_EQ(sendto(fd, &message, sizeof(message), 0, testing::Any(to), sizeof(to)),
+            testing::kBytes);  // and so is bound
+  const sockaddr_in own = testing::LoopbackOf(fd);
+  EXPECT_EQ(FindIoKeys(fd, IoSide::kInput).waits[0], ArrivalKey(testing::Any(own), sizeof(own)));
+  EXPECT_EQ(close(fd), 0);
+}
+
+TEST_F(InterposeIoTest, AStreamSocketIsNotTakenForItsAddressBeforeItIsConnected) {
+  const SharedChannel server = testing::NewTcp4();
+  const int fd = testing::BoundInternetSocket(AF_INET, SOCK_STREAM);
+  const uint64_t before = FindIoKeys(fd, IoSide::kInput).waits[0];
+  const sockaddr_in address = testing::LoopbackOf(server->listener);
+  // By a call that coz does not see.
+  ASSERT_EQ(syscall(SYS_connect, fd, testing::Any(address), sizeof(address)), 0);
+  EXPECT_NE(FindIoKeys(fd, IoSide::kInput).waits[0], before);
+  EXPECT_EQ(close(fd), 0);
 }
 
 // A descriptor without an inode of its own is not mistaken for an earlier one with the same number.

@@ -51,7 +51,10 @@ int accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
 }
 
 int connect(int fd, const sockaddr* address, socklen_t length) {
-  return SendTo(fd, address, length, [=] { return g_real.connect(fd, address, length); });
+  const int result =
+      SendTo(fd, address, length, [=] { return g_real.connect(fd, address, length); });
+  coz::interpose::NoteNewMeaning(fd);
+  return result;
 }
 COZ_SECOND_NAME(__connect, connect);
 

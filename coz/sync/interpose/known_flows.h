@@ -1,55 +1,63 @@
-// The flows of connected stream sockets, kept by descriptor. To find them anew takes four system
-// calls, and a server asks at nearly every request.
+// The flows of descriptors, kept by descriptor. To find them anew takes one to five system calls,
+// and a server asks at nearly every request.
+//
+// A flow is one direction of data. A descriptor has up to two each way, since a datagram socket
+// that is connected gets what is sent to its address, too.
 //
 // Shape    one per process; a table by descriptor, in which the newest entry stays
-// Units    inodes; flows as in io_object.cc
-// Errors   none. An entry is dropped when the descriptor is closed or replaced by a wrapped call.
-//          Where libc does that itself (fclose), some 32 calls may find the old flows; then the
-//          inode tells. A stream socket that is connected a second time keeps its old flows. A wait
-//          through such a descriptor goes without credit
+// Units    inodes; flows as in io_object.cc, 0 for none
+// Errors   none. An entry is dropped when the descriptor is closed, replaced or connected by a
+//          wrapped call. Where libc or a system call of the program's own does that, some 32 calls
+//          may find the old flows; then the inode tells. A socket that is so connected a second
+//          time keeps its old flows. A wait through such a descriptor goes without credit
 // Threads  safe. An entry that another thread changes at the moment is not found and not changed
 // Signals  async-signal-safe
 // Source   none
-#ifndef COZ_SYNC_INTERPOSE_SOCKET_FLOWS_H_
-#define COZ_SYNC_INTERPOSE_SOCKET_FLOWS_H_
+#ifndef COZ_SYNC_INTERPOSE_KNOWN_FLOWS_H_
+#define COZ_SYNC_INTERPOSE_KNOWN_FLOWS_H_
 
 #include <atomic>
 #include <cstdint>
 
 namespace coz::interpose {
 
-class SocketFlows {
+struct Flows {
+  static constexpr int kMax = 2;
+  uint64_t in[kMax] = {};
+  uint64_t out[kMax] = {};
+};
+
+class KnownFlows {
  public:
-  struct Flow {
-    uint64_t in;
-    uint64_t out;
-  };
+  // What a descriptor leads to: a stream socket that is connected needs no addresses.
+  enum class Object : uint32_t { kOther, kStream };
 
   // False where the caller has to find out the descriptor's inode first.
-  bool FindByDescriptor(int fd, Flow* flow) {
+  bool FindByDescriptor(int fd, Flows* flows) {
     Entry& entry = EntryOf(fd);
     const uint32_t uses = entry.uses.load(std::memory_order_relaxed);
     if (uses == 0) return false;
     entry.uses.store(uses - 1, std::memory_order_relaxed);
-    return Read(entry, flow) == Key{fd, entry.inode.load(std::memory_order_relaxed)};
+    return Read(entry, flows) == Key{fd, entry.inode.load(std::memory_order_relaxed)};
   }
 
-  // Whether FindByDescriptor would find them.
-  bool Knows(int fd) const {
+  // Whether FindByDescriptor would find those of such a stream.
+  bool IsStream(int fd) const {
     const Entry& entry = EntryOf(fd);
     return entry.uses.load(std::memory_order_relaxed) != 0 &&
-           entry.fd.load(std::memory_order_relaxed) == fd;
+           entry.fd.load(std::memory_order_relaxed) == fd &&
+           entry.object.load(std::memory_order_relaxed) == Object::kStream;
   }
 
   // False where the flows of this inode are not known.
-  bool Find(int fd, uint64_t inode, Flow* flow) {
+  bool Find(int fd, uint64_t inode, Flows* flows) {
     Entry& entry = EntryOf(fd);
-    if (!(Read(entry, flow) == Key{fd, inode})) return false;
+    if (!(Read(entry, flows) == Key{fd, inode})) return false;
     entry.uses.store(kUsesWithoutInode, std::memory_order_relaxed);
     return true;
   }
 
-  void Note(int fd, uint64_t inode, const Flow& flow) {
+  void Note(int fd, uint64_t inode, const Flows& flows, Object object = Object::kOther) {
     Entry& entry = EntryOf(fd);
     uint32_t version = entry.version.load(std::memory_order_relaxed);
     if (version % 2 != 0 ||
@@ -58,15 +66,23 @@ class SocketFlows {
     }
     std::atomic_thread_fence(std::memory_order_release);
     entry.fd.store(fd, std::memory_order_relaxed);
+    entry.object.store(object, std::memory_order_relaxed);
     entry.inode.store(inode, std::memory_order_relaxed);
-    entry.in.store(flow.in, std::memory_order_relaxed);
-    entry.out.store(flow.out, std::memory_order_relaxed);
+    for (int i = 0; i < Flows::kMax; ++i) {
+      entry.in[i].store(flows.in[i], std::memory_order_relaxed);
+      entry.out[i].store(flows.out[i], std::memory_order_relaxed);
+    }
     entry.uses.store(kUsesWithoutInode, std::memory_order_relaxed);
     entry.version.store(version + 2, std::memory_order_release);
   }
 
   // The descriptor leads to something else from now on.
-  void Drop(int fd) { EntryOf(fd).uses.store(0, std::memory_order_relaxed); }
+  void Drop(int fd) {
+    Entry& entry = EntryOf(fd);
+    if (entry.fd.load(std::memory_order_relaxed) != fd) return;
+    entry.uses.store(0, std::memory_order_relaxed);
+    entry.inode.store(0, std::memory_order_relaxed);
+  }
 
  private:
   static constexpr uint32_t kUsesWithoutInode = 32;
@@ -76,10 +92,12 @@ class SocketFlows {
     std::atomic<uint32_t> version;  // odd: a thread changes the entry
     std::atomic<uint32_t> uses;     // that may do without the inode
     std::atomic<int> fd;
+    std::atomic<Object> object;
     std::atomic<uint64_t> inode;  // 0: none
-    std::atomic<uint64_t> in;
-    std::atomic<uint64_t> out;
+    std::atomic<uint64_t> in[Flows::kMax];
+    std::atomic<uint64_t> out[Flows::kMax];
   };
+  static_assert(sizeof(Entry) == 64);
 
   struct Key {
     int fd;
@@ -89,11 +107,14 @@ class SocketFlows {
     }
   };
 
-  static Key Read(const Entry& entry, Flow* flow) {
+  static Key Read(const Entry& entry, Flows* flows) {
     const uint32_t version = entry.version.load(std::memory_order_acquire);
     const Key key = {entry.fd.load(std::memory_order_relaxed),
                      entry.inode.load(std::memory_order_relaxed)};
-    *flow = {entry.in.load(std::memory_order_relaxed), entry.out.load(std::memory_order_relaxed)};
+    for (int i = 0; i < Flows::kMax; ++i) {
+      flows->in[i] = entry.in[i].load(std::memory_order_relaxed);
+      flows->out[i] = entry.out[i].load(std::memory_order_relaxed);
+    }
     std::atomic_thread_fence(std::memory_order_acquire);
     const bool is_whole =
         version % 2 == 0 && entry.version.load(std::memory_order_relaxed) == version;
@@ -108,4 +129,4 @@ class SocketFlows {
 
 }  // namespace coz::interpose
 
-#endif  // COZ_SYNC_INTERPOSE_SOCKET_FLOWS_H_
+#endif  // COZ_SYNC_INTERPOSE_KNOWN_FLOWS_H_
