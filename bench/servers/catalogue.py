@@ -7,9 +7,11 @@ from postgresql_commit_server import PostgresqlFsync, PostgresqlSlowFsync
 from postgresql_server import PostgresqlEightSocket, PostgresqlEightTcp, PostgresqlTwoSocket, PostgresqlTwoTcp
 from redis_server import Redis, RedisOneThread
 from sqlite_server import Sqlite
+from unbound_server import Unbound
 
 SERVERS = (NginxTwo, NginxEight, PostgresqlTwoSocket, PostgresqlTwoTcp, PostgresqlEightSocket, PostgresqlEightTcp,
-           Memcached, RedisOneThread, Redis, Leveldb, Sqlite, PostgresqlFsync, PostgresqlSlowFsync, LeveldbCold, LeveldbSlowDisk)
+           Memcached, RedisOneThread, Redis, Leveldb, Sqlite, Unbound, PostgresqlFsync, PostgresqlSlowFsync, LeveldbCold,
+           LeveldbSlowDisk)
 
 
 def chosen(names):

@@ -84,9 +84,9 @@ class Postgresql(Server):
         return server
 
     def command(self, variant):
-        # coz's library, where there is one, stays preloaded. Without slowness the function is in the way as well.
-        return ["sh", "-c", 'LD_PRELOAD="$0${LD_PRELOAD:+:$LD_PRELOAD}" SLOW_SEND_US=%d exec "$@"' %
-                (_SLOWER_US if variant == BEFORE else 0), self.folder / "slow_send.so", *self.bare_command(variant)]
+        # Without slowness the function is in the way as well.
+        return self.preloaded_before(self.folder / "slow_send.so", self.bare_command(variant),
+                                     SLOW_SEND_US=_SLOWER_US if variant == BEFORE else 0)
 
     def is_ready(self):
         return subprocess.run([self.tools + "/pg_isready", "-q", *self._where()], check=False).returncode == 0

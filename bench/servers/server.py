@@ -27,6 +27,11 @@ def load_threads(of_cpus):
     return max(1, os.cpu_count() // of_cpus)
 
 
+def _preloaded(libraries, library, command, environment):
+    words = ["%s=%s" % pair for pair in environment.items()]
+    return ["sh", "-c", 'LD_PRELOAD="%s" exec env "$@"' % libraries, library, *words, *command]
+
+
 class Server:
     name = ""                    # in the table, and for --only
     program = ""                 # its folder, shared by servers of the same program
@@ -87,8 +92,12 @@ class Server:
     @staticmethod
     def preloaded_behind(library, command, **environment):
         """The command with `library` behind coz's in LD_PRELOAD, where there is one: so coz sees calls before it does."""
-        words = ["%s=%s" % pair for pair in environment.items()]
-        return ["sh", "-c", 'LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0" exec env "$@"', library, *words, *command]
+        return _preloaded("${LD_PRELOAD:+$LD_PRELOAD:}$0", library, command, environment)
+
+    @staticmethod
+    def preloaded_before(library, command, **environment):
+        """The same with `library` before coz's: what it does before it calls on is the program's own work."""
+        return _preloaded("$0${LD_PRELOAD:+:$LD_PRELOAD}", library, command, environment)
 
     def user_prefix(self):
         """Makes a command an ordinary user's, where the bench is root's and the server refuses that."""

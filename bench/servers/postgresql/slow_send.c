@@ -1,5 +1,6 @@
-// Put before a program's libc (LD_PRELOAD), makes each send() take SLOW_SEND_US microseconds more
-// of CPU time. The time is spent in user mode, since not every user may sample the kernel.
+// Put before a program's libc (LD_PRELOAD), makes each send() and sendto() take SLOW_SEND_US
+// microseconds more of CPU time. The time is spent in user mode, since not every user may sample
+// the kernel.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -11,7 +12,8 @@
 enum { kCalibrationRounds = 20, kCalibrationSpins = 100000 };
 
 static int64_t slow_spins;
-static ssize_t (*next)(int, const void*, size_t, int);
+static ssize_t (*next_send)(int, const void*, size_t, int);
+static ssize_t (*next_sendto)(int, const void*, size_t, int, const struct sockaddr*, socklen_t);
 
 static int64_t now_ns(void) {
   struct timespec now;
@@ -43,10 +45,18 @@ __attribute__((constructor)) static void calibrate(void) {
   }
   if (slow_ns > 0) slow_spins = slow_ns * kCalibrationSpins / shortest_ns;
   void* symbol = dlsym(RTLD_NEXT, "send");
-  memcpy(&next, &symbol, sizeof(next));
+  memcpy(&next_send, &symbol, sizeof(next_send));
+  symbol = dlsym(RTLD_NEXT, "sendto");
+  memcpy(&next_sendto, &symbol, sizeof(next_sendto));
 }
 
 ssize_t send(int fd, const void* data, size_t size, int flags) {
   spin(slow_spins);
-  return next(fd, data, size, flags);
+  return next_send(fd, data, size, flags);
+}
+
+ssize_t sendto(int fd, const void* data, size_t size, int flags, const struct sockaddr* to,
+               socklen_t length) {
+  spin(slow_spins);
+  return next_sendto(fd, data, size, flags, to, length);
 }
