@@ -165,6 +165,7 @@ __attribute__((constructor)) void InitRuntime() {
   const ErrnoSaver errno_saver;
   interpose::ResolveRealCalls();
   interpose::TakeOutSanitizer(environ);
+  interpose::NoteOwnLibrary(environ);
   if (KindOfProgram() == ProgramKind::kWithoutLibc) return;
   if (IsGuardOnly()) return GuardBreakpoints();
   if (shared::ControlBlock* control = shared::MapControlBlock()) Attach(control);

@@ -206,5 +206,18 @@ TEST_F(ProcessesTest, ProfilesWhatAScriptStarts) {
   EXPECT_GT(SamplesInRun(profile_)["spin"], 10u);
 }
 
+// As scripts start servers with another allocator.
+TEST_F(ProcessesTest, ProfilesWhatAScriptStartsWithALibraryOfItsOwn) {
+  const CommandResult result =
+      Run({"--follow=all"},
+          {"/bin/sh", "-c", absl::StrCat("LD_PRELOAD=libm.so.6 ", Family(), " work 1")});
+  EXPECT_GT(VisitsInRun(profile_, "work"), 10u);
+  EXPECT_GT(SamplesInRun(profile_)["spin"], 10u);
+  EXPECT_THAT(result.errors, Not(HasSubstr("ld.so")));
+  ForgetProfile();
+  Run({"--follow=all"}, {"/bin/sh", "-c", absl::StrCat("LD_PRELOAD= ", Family(), " work 1")});
+  EXPECT_EQ(profile_.progress_point_size(), 0) << "who has one is profiled";
+}
+
 }  // namespace
 }  // namespace coz

@@ -65,11 +65,12 @@ Program FindInPath(const char* name, char (&buffer)[PATH_MAX]) {
   }
 }
 
-// Makes call(environment) with the right LD_PRELOAD. It has libcoz.so only where the dynamic linker
-// can open it, and after the sanitizer's library if the program has one.
+constexpr size_t kMostEntries = 1 << 14;  // as many as the stack has room for
+
+// Makes call(environment), in which libcoz.so is only if the dynamic linker can open it, and after
+// the sanitizer's library if the program has one.
 template <typename Call>
-int CallWithEnvironment(const Program& program, char* const* environment, Call call) {
-  constexpr size_t kMostEntries = 1 << 14;  // as many as the stack has room for
+int CallWithReachable(const Program& program, char* const* environment, Call call) {
   const char* const preload = FindPreload(environment);
   if (preload == nullptr) return call(environment);
   const bool is_unreachable =
@@ -90,6 +91,19 @@ int CallWithEnvironment(const Program& program, char* const* environment, Call c
     CopyWithSanitizer(environment, preload, sanitizer, copy, text);
   }
   return call(copy);
+}
+
+// The same with libcoz.so where the program has put other libraries in its place.
+template <typename Call>
+int CallWithEnvironment(const Program& program, char* const* environment, Call call) {
+  const char* const replaced = HasLeftThreadSync() ? nullptr : FindReplacedPreload(environment);
+  if (replaced == nullptr) return CallWithReachable(program, environment, call);
+  const size_t entries = CountEntries(environment);
+  if (entries > kMostEntries) return call(environment);
+  char** const copy = static_cast<char**>(alloca(entries * sizeof(char*)));
+  char* const text = static_cast<char*>(alloca(BytesWithOwnLibrary(replaced)));
+  CopyWithOwnLibrary(environment, replaced, copy, text);
+  return CallWithReachable(program, copy, call);
 }
 
 template <typename Call>

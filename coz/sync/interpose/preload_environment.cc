@@ -29,6 +29,9 @@ bool IsOurs(const char* name, size_t length) {
          memcmp(name + length - kLibraryLength, kLibrary, kLibraryLength) == 0;
 }
 
+// How this process's own libcoz.so was named. Empty: not known.
+char g_own_library[PATH_MAX];
+
 // While this object lives, the calling thread has only the capabilities that the next program will
 // have. A user other than root keeps only ambient capabilities across exec. (setpriv --reuid keeps
 // all of root's capabilities until then, and could open anything.)
@@ -110,19 +113,32 @@ bool CannotReachSupervisor(char* const* environment) {
   return false;
 }
 
-// Returns the LD_PRELOAD entry if one of its libraries is ours and `is_wanted` accepts it.
-template <typename IsWanted>
-const char* FindPreloadWith(char* const* environment, IsWanted is_wanted) {
+const char* FindEntry(char* const* environment) {
   if (environment == nullptr) return nullptr;
   while (*environment != nullptr && strncmp(*environment, kPreload, kPreloadLength) != 0) {
     ++environment;
   }
-  if (*environment == nullptr) return nullptr;
+  return *environment;
+}
+
+// Returns the LD_PRELOAD entry if one of its libraries is ours and `is_wanted` accepts it.
+template <typename IsWanted>
+const char* FindPreloadWith(char* const* environment, IsWanted is_wanted) {
+  const char* const entry = FindEntry(environment);
+  if (entry == nullptr) return nullptr;
   bool found = false;
-  ForEachLibrary(*environment + kPreloadLength, [&](const char* name, size_t length) {
+  ForEachLibrary(entry + kPreloadLength, [&](const char* name, size_t length) {
     found |= IsOurs(name, length) && is_wanted(name, length);
   });
-  return found ? *environment : nullptr;
+  return found ? entry : nullptr;
+}
+
+// Copies the environment with `given` in the place of `entry`.
+void CopyWithEntry(char* const* environment, const char* entry, char* given, char** copy) {
+  for (; *environment != nullptr; ++environment) {
+    *copy++ = *environment == entry ? given : *environment;
+  }
+  *copy = nullptr;
 }
 
 }  // namespace
@@ -185,10 +201,44 @@ void CopyWithSanitizer(char* const* environment, const char* preload_entry,
   name[name_length] = ' ';
   const char* const others = preload_entry + kPreloadLength;
   memcpy(name + name_length + 1, others, strlen(others) + 1);
-  for (; *environment != nullptr; ++environment) {
-    *copy++ = *environment == preload_entry ? entry : *environment;
+  CopyWithEntry(environment, preload_entry, entry, copy);
+}
+
+void NoteOwnLibrary(char* const* environment) {
+  const char* const entry = FindEntry(environment);
+  if (entry == nullptr) return;
+  ForEachLibrary(entry + kPreloadLength, [](const char* name, size_t length) {
+    if (!IsOurs(name, length) || length >= sizeof(g_own_library)) return;
+    memcpy(g_own_library, name, length);
+    g_own_library[length] = '\0';
+  });
+}
+
+const char* FindReplacedPreload(char* const* environment) {
+  const char* const entry = FindEntry(environment);
+  if (entry == nullptr || g_own_library[0] == '\0' || FindPreload(environment) != nullptr) {
+    return nullptr;
   }
-  *copy = nullptr;
+  const bool is_empty = entry[kPreloadLength + strspn(entry + kPreloadLength, kSeparators)] == '\0';
+  while (*environment != nullptr && !IsControl(*environment)) ++environment;
+  return is_empty || *environment == nullptr ? nullptr : entry;
+}
+
+size_t BytesWithOwnLibrary(const char* preload_entry) {
+  return strlen(preload_entry) + 2 + strlen(g_own_library);
+}
+
+void CopyWithOwnLibrary(char* const* environment, const char* preload_entry, char** copy,
+                        char* entry) {
+  const char* const others = preload_entry + kPreloadLength;
+  const size_t own_length = strlen(g_own_library);
+  memcpy(entry, kPreload, kPreloadLength);
+  char* end = entry + kPreloadLength;
+  memcpy(end, g_own_library, own_length);
+  end += own_length;
+  *end++ = ':';
+  memcpy(end, others, strlen(others) + 1);
+  CopyWithEntry(environment, preload_entry, entry, copy);
 }
 
 void TakeOutSanitizer(char** environment) {

@@ -5,7 +5,8 @@
 // mounts. The linker or libcoz.so would then complain on the program's standard error. A
 // sanitizer's library (sanitizer_runtime.h) goes before libcoz.so, with a space between them. The
 // space tells the new process that coz has put the library there. It takes it out of its own
-// environment again.
+// environment again. Where a program has replaced LD_PRELOAD, libcoz.so goes before what it has put
+// there.
 //
 // Shape    pointers into the given environment; new text lies in a buffer of the caller
 // Units    bytes
@@ -44,6 +45,21 @@ void CopyWithoutPreload(char* const* environment, const char* preload_entry, cha
 // Copies the environment with `sanitizer` before libcoz.so. The new entry goes to `entry`.
 void CopyWithSanitizer(char* const* environment, const char* preload_entry,
                        const SanitizerRuntime& sanitizer, char** copy, char* entry);
+
+// Keeps the name of libcoz.so in `environment`, which is this process's own.
+void NoteOwnLibrary(char* const* environment);
+
+// Returns the LD_PRELOAD entry of an environment in which the program has put other libraries in
+// the place of libcoz.so (`LD_PRELOAD=libjemalloc.so server`): the name of the control block is
+// still there. Null where there is no such entry, it is empty, or the library's name is not known.
+const char* FindReplacedPreload(char* const* environment);
+
+// How many characters the copy below needs.
+size_t BytesWithOwnLibrary(const char* preload_entry);
+
+// Copies the environment with this process's libcoz.so before what FindReplacedPreload has found.
+void CopyWithOwnLibrary(char* const* environment, const char* preload_entry, char** copy,
+                        char* entry);
 
 // Removes from this process's environment, in place, what CopyWithSanitizer has put there.
 void TakeOutSanitizer(char** environment);

@@ -1,5 +1,7 @@
 #include "coz/sync/interpose/preload_environment.h"
 
+#include <string.h>
+
 #include <fstream>
 #include <string>
 #include <vector>
@@ -88,6 +90,41 @@ TEST(PreloadEnvironmentTest, PutsTheSanitizerFirstForOneProgramOnly) {
   const WithSanitizer others = Sanitized("LD_PRELOAD=/x/libcoz.so:liba.so");
   EXPECT_EQ(others.given, "LD_PRELOAD=libtsan.so.2 /x/libcoz.so:liba.so");
   EXPECT_EQ(others.kept, "LD_PRELOAD=/x/libcoz.so:liba.so");
+}
+
+// The environment that a program gets in place of `entries` from a process with /x/libcoz.so.
+std::vector<std::string> WithOwnLibrary(std::vector<std::string> entries) {
+  std::string own = "LD_PRELOAD=liba.so:/x/libcoz.so";
+  char* environment[] = {own.data(), nullptr};
+  NoteOwnLibrary(environment);
+  std::vector<char*> pointers;
+  for (std::string& entry : entries) pointers.push_back(entry.data());
+  pointers.push_back(nullptr);
+  const char* const replaced = FindReplacedPreload(pointers.data());
+  if (replaced == nullptr) return entries;
+  std::vector<char*> copy(CountEntries(pointers.data()));
+  std::vector<char> text(BytesWithOwnLibrary(replaced));
+  CopyWithOwnLibrary(pointers.data(), replaced, copy.data(), text.data());
+  EXPECT_EQ(copy.back(), nullptr);
+  copy.pop_back();
+  EXPECT_LT(strlen(copy[1]), text.size());
+  return {copy.begin(), copy.end()};
+}
+
+TEST(PreloadEnvironmentTest, GoesBeforeLibrariesThatTheProgramPutsInItsPlace) {
+  EXPECT_THAT(
+      WithOwnLibrary({"COZ_CONTROL=x", "LD_PRELOAD=libjemalloc.so:libb.so", "A=1"}),
+      ElementsAre("COZ_CONTROL=x", "LD_PRELOAD=/x/libcoz.so:libjemalloc.so:libb.so", "A=1"));
+}
+
+TEST(PreloadEnvironmentTest, StaysOutWhereTheProgramWantsNoLibraryOrIsNotProfiled) {
+  const std::vector<std::string> kept[] = {
+      {"COZ_CONTROL=x", "A=1"},                         // env -u LD_PRELOAD
+      {"COZ_CONTROL=x", "LD_PRELOAD="},                 //
+      {"LD_PRELOAD=libjemalloc.so"},                    // env -i LD_PRELOAD=...
+      {"COZ_CONTROL=x", "LD_PRELOAD=/y/libcoz.so:a"}};  // it is there
+  for (const std::vector<std::string>& entries : kept) EXPECT_EQ(WithOwnLibrary(entries), entries);
+  EXPECT_EQ(FindReplacedPreload(nullptr), nullptr);
 }
 
 TEST(PreloadEnvironmentTest, KeepsASanitizerThatTheUserPreloads) {
