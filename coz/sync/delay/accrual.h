@@ -110,7 +110,7 @@ struct SampleInput {
   uint64_t period_ns;          // the sampling period
   uint64_t deadline_ns;        // no delay is imposed after this
   uint64_t periods;            // how many periods of this thread the sample stands for
-  uint64_t periods_past;       // those of them that were one stay in the kernel, and are over
+  uint64_t periods_past;       // those of them that a timer was late for
   uint64_t periods_of_others;  // the same for short threads that are not sampled (shared_delay.h)
 };
 
@@ -174,14 +174,10 @@ SampleResult TakeSample(GlobalLedger& global, ThreadLedger& thread, SharedDelay&
         shared.Add(sample.selection, sample.delay_ns * sample.periods_of_others);
       }
       seam.BeforeImposing(sample.delay_ns * sample.periods);
-      // No stretch is to come for what is over. So its delay is imposed at once.
-      if (result.imposes && sample.periods_past != 0) {
-        ImposeDelay(global, thread, sample.delay_ns * sample.periods_past);
-      }
-      if (sample.periods > sample.periods_past) {
+      if (sample.periods != 0) {
         ImposeSample(global, thread,
                      {sample.unit, sample.delay_ns, sample.period_ns, sample.deadline_ns,
-                      sample.selection, sample.periods - sample.periods_past},
+                      sample.selection, sample.periods, sample.periods_past},
                      now_ns, rules);
       }
     }

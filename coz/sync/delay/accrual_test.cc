@@ -512,6 +512,31 @@ TEST_F(TakeSampleTest, EachPeriodOfASampleImposesItsDelay) {
   EXPECT_EQ(global_->global_delay_ns, 3 * kPeriodNs / 2);
 }
 
+// A timer that is set anew at each switch is late, while the thread runs on. So every second period
+// ends without a sample, and the next sample stands for both. Stretches have followed both.
+TEST_F(TakeSampleTest, WhatALateSampleStandsForIsNotImposedTwice) {
+  constexpr uint64_t kStretchNs = kPeriodNs / 2;
+  constexpr int kLearned = 40;
+  constexpr int kRounds = 120;
+  SampleInput elsewhere = Other();
+  elsewhere.periods = 2;
+  elsewhere.periods_past = 1;
+  uint64_t learned_ns = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    if (round == kLearned) learned_ns = global_->global_delay_ns;
+    seam_.now_ns += kStretchNs / 2;
+    if (round % 4 == 3) Take(Selected(2));
+    seam_.now_ns += kStretchNs - kStretchNs / 2;
+    EndStretch(*global_, thread_, kOutside, seam_.now_ns);
+    seam_.now_ns += kStretchNs;
+    if (round % 4 == 1) Take(elsewhere);
+    EndStretch(*global_, thread_, kInside, seam_.now_ns);
+  }
+  constexpr uint64_t kInUnitNs = (kRounds - kLearned) * kStretchNs;
+  EXPECT_NEAR(static_cast<double>(global_->global_delay_ns - learned_ns), kInUnitNs / 2.0,
+              kPeriodNs);
+}
+
 TEST_F(TakeSampleTest, WhatASampleStandsForInOtherThreadsIsSharedWithThem) {
   SampleInput sample = Selected(1);
   sample.periods_of_others = 3;
@@ -648,8 +673,9 @@ TEST_F(BaselineTest, AGivenUnitImposesInItToo) {
   Run baseline(0);
   TakeSample(*baseline.global, baseline.thread, baseline.shared,
              {baseline.global->selection, kUnit, SampledUnit::kGiven, kPeriodNs / 2, 0, kPeriodNs,
-              kForever, 2, 1, 0},
+              kForever, 1, 0, 0},
              baseline.seam);
+  ImposeAllAccrued(*baseline.global, baseline.thread, baseline.seam.now_ns);
   EXPECT_GT(baseline.global->global_delay_ns, 0u);
   EXPECT_TRUE(baseline.thread.stretches.imposes());
 }

@@ -166,7 +166,8 @@ uint64_t Stretches::Add(const SampleDelay& sample, uint64_t now_ns, const Spread
   PublishRate(kind);
   if (kind == nullptr || !IsSpread(*kind)) return sample_delay_ns;
   most_periods_ = static_cast<uint16_t>(
-      std::min(std::max(uint64_t{most_periods_}, sample.periods), kMostPeriodsOfASample));
+      std::min(std::max(uint64_t{most_periods_}, sample.periods - sample.periods_past),
+               kMostPeriodsOfASample));
   balance_ns_ += static_cast<int64_t>(sample_delay_ns);
   // A larger balance means that stretches were seen to run for less time than samples say. The
   // difference accrues at once.

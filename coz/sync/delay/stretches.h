@@ -29,7 +29,9 @@ namespace coz::delay {
 enum class SampledUnit : uint8_t { kOther, kSelected, kGiven };
 
 // A sample that fell in the selected unit or in the given one. It stands for so many periods of the
-// thread's running time, and imposes the delay of each.
+// thread's running time, and imposes the delay of each. A sample of a CPU timer stands for many, in
+// the middle of which it falls. One of a perf event stands for more than one where it came late:
+// the others are past, and may have accrued.
 struct SampleDelay {
   SampledUnit unit;
   uint64_t delay_ns;     // per period; 0 in a baseline
@@ -37,6 +39,7 @@ struct SampleDelay {
   uint64_t deadline_ns;  // the end of the experiment
   uint64_t selection;    // the ledger's, at the time when `delay_ns` was read; not 0
   uint64_t periods = 1;
+  uint64_t periods_past = 0;  // those of them that ended before the one that the sample fell in
 };
 
 // The rules of spreading delay over stretches. //coz/testing/sim:ablation_report varies them to

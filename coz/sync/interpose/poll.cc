@@ -114,8 +114,29 @@ int WaitForAny(Call call, GoOn go_on, FindWaker find_waker, IsByTree is_by_tree)
       });
 }
 
+// Makes `call`, which only looks: it has no time to wait.
 template <typename Call>
-int Poll(pollfd* fds, nfds_t count, const sigset_t* mask, Call call) {
+int LookAtAny(Call call) {
+  if (CurrentThreadLedger() != nullptr) PayIfBehind<CallsThatEnd::kEach>();
+  return call();
+}
+
+// Of a time-out that may not be readable: the call itself reports that.
+template <typename Time>
+bool IsReadableTime(const Time* timeout) {
+  return timeout != nullptr && IsReadable(timeout, sizeof(*timeout));
+}
+bool IsOver(const timespec* timeout) {
+  return IsReadableTime(timeout) && timeout->tv_sec == 0 && timeout->tv_nsec == 0;
+}
+bool IsOver(const timeval* timeout) {
+  return IsReadableTime(timeout) && timeout->tv_sec == 0 && timeout->tv_usec == 0;
+}
+bool IsOver(int timeout_ms) { return timeout_ms == 0; }
+
+template <typename Call>
+int Poll(pollfd* fds, nfds_t count, const sigset_t* mask, bool only_looks, Call call) {
+  if (only_looks) return LookAtAny(call);
   return WaitForAny(
       call, [=](timespec more) { return g_real.ppoll(fds, count, &more, mask); },
       [=] { return WakerOfReady(fds, count); },
@@ -158,10 +179,11 @@ class Selection {
   bool can_restore_ = false;
 };
 
-template <typename Call>
+template <typename Time, typename Call>
 int Select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, const sigset_t* mask,
-           bool may_time_out, Call call) {
-  const Selection selection(count, read_fds, write_fds, except_fds, may_time_out);
+           const Time* timeout, Call call) {
+  if (IsOver(timeout)) return LookAtAny(call);
+  const Selection selection(count, read_fds, write_fds, except_fds, timeout != nullptr);
   const auto go_on = [&](timespec more) {
     if (!selection.CanRestore()) return 0;
     selection.Restore();
@@ -173,7 +195,9 @@ int Select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, c
 }
 
 template <typename Call>
-int WaitOnEpoll(int epoll, epoll_event* events, int capacity, const sigset_t* mask, Call call) {
+int WaitOnEpoll(int epoll, epoll_event* events, int capacity, const sigset_t* mask, bool only_looks,
+                Call call) {
+  if (only_looks) return LookAtAny(call);
   const auto go_on = [=](timespec more) {
     const int saved_errno = errno;
     const int result = g_real.epoll_pwait2(epoll, events, capacity, &more, mask);
@@ -226,26 +250,27 @@ void NoteEpollControl(int epoll, int operation, int fd, const epoll_event* event
 }  // namespace coz::interpose
 
 using coz::interpose::g_real;
+using coz::interpose::IsOver;
 using coz::interpose::WithSamplesMasked;
 
 extern "C" {
 
 int poll(pollfd* given, nfds_t count, int timeout_ms) {
   pollfd* const fds = coz::interpose::AsWritten(given);
-  return coz::interpose::Poll(fds, count, nullptr,
+  return coz::interpose::Poll(fds, count, nullptr, IsOver(timeout_ms),
                               [=] { return g_real.poll(fds, count, timeout_ms); });
 }
 COZ_SECOND_NAME(__poll, poll);
 
 int __poll_chk(pollfd* fds, nfds_t count, int timeout_ms, size_t capacity) {
-  return coz::interpose::Poll(fds, count, nullptr,
+  return coz::interpose::Poll(fds, count, nullptr, IsOver(timeout_ms),
                               [=] { return g_real.__poll_chk(fds, count, timeout_ms, capacity); });
 }
 
 int ppoll(pollfd* given, nfds_t count, const timespec* timeout, const sigset_t* mask) {
   pollfd* const fds = coz::interpose::AsWritten(given);
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return coz::interpose::Poll(fds, count, m,
+    return coz::interpose::Poll(fds, count, m, IsOver(timeout),
                                 [=] { return g_real.ppoll(fds, count, timeout, m); });
   });
 }
@@ -253,24 +278,25 @@ int ppoll(pollfd* given, nfds_t count, const timespec* timeout, const sigset_t* 
 int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask,
                 size_t capacity) {
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return coz::interpose::Poll(
-        fds, count, m, [=] { return g_real.__ppoll_chk(fds, count, timeout, m, capacity); });
+    return coz::interpose::Poll(fds, count, m, IsOver(timeout), [=] {
+      return g_real.__ppoll_chk(fds, count, timeout, m, capacity);
+    });
   });
 }
 
 int select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, timeval* timeout) {
-  return coz::interpose::Select(
-      count, read_fds, write_fds, except_fds, nullptr, timeout != nullptr,
-      [=] { return g_real.select(count, read_fds, write_fds, except_fds, timeout); });
+  return coz::interpose::Select(count, read_fds, write_fds, except_fds, nullptr, timeout, [=] {
+    return g_real.select(count, read_fds, write_fds, except_fds, timeout);
+  });
 }
 COZ_SECOND_NAME(__select, select);
 
 int pselect(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds,
             const timespec* timeout, const sigset_t* mask) {
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return coz::interpose::Select(
-        count, read_fds, write_fds, except_fds, m, timeout != nullptr,
-        [=] { return g_real.pselect(count, read_fds, write_fds, except_fds, timeout, m); });
+    return coz::interpose::Select(count, read_fds, write_fds, except_fds, m, timeout, [=] {
+      return g_real.pselect(count, read_fds, write_fds, except_fds, timeout, m);
+    });
   });
 }
 
@@ -293,7 +319,7 @@ int epoll_ctl(int epoll, int operation, int fd, epoll_event* event) noexcept {
 }
 
 int epoll_wait(int epoll, epoll_event* events, int capacity, int timeout_ms) {
-  return coz::interpose::WaitOnEpoll(epoll, events, capacity, nullptr, [=] {
+  return coz::interpose::WaitOnEpoll(epoll, events, capacity, nullptr, IsOver(timeout_ms), [=] {
     return g_real.epoll_wait(epoll, events, capacity, timeout_ms);
   });
 }
@@ -301,7 +327,7 @@ int epoll_wait(int epoll, epoll_event* events, int capacity, int timeout_ms) {
 int epoll_pwait(int epoll, epoll_event* events, int capacity, int timeout_ms,
                 const sigset_t* mask) {
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return coz::interpose::WaitOnEpoll(epoll, events, capacity, m, [=] {
+    return coz::interpose::WaitOnEpoll(epoll, events, capacity, m, IsOver(timeout_ms), [=] {
       return g_real.epoll_pwait(epoll, events, capacity, timeout_ms, m);
     });
   });
@@ -310,7 +336,7 @@ int epoll_pwait(int epoll, epoll_event* events, int capacity, int timeout_ms,
 int epoll_pwait2(int epoll, epoll_event* events, int capacity, const timespec* timeout,
                  const sigset_t* mask) {
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return coz::interpose::WaitOnEpoll(epoll, events, capacity, m, [=] {
+    return coz::interpose::WaitOnEpoll(epoll, events, capacity, m, IsOver(timeout), [=] {
       return g_real.epoll_pwait2(epoll, events, capacity, timeout, m);
     });
   });
