@@ -505,6 +505,42 @@ TEST(TimedWaitsTest, DeadlineLongPastIsNoWait) {
   EXPECT_FALSE(delay::IsBehind(process.global(), process.main_ledger()));
 }
 
+// Event loops look for input without time to wait. In a crowd what is owed then is carried on, as
+// at any other call.
+TEST(TimedWaitsTest, ALookWithoutTimeIsNoWait) {
+  FakeProcess process;
+  process.global().cpus_of_crowd = 2;
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  pollfd input = {pipe_ends[0], POLLIN, 0};
+  const int epoll = epoll_create1(0);
+  epoll_event event = {};
+  const timespec no_time = {};
+  timeval no_time_either = {};
+  fd_set set;
+  FD_ZERO(&set);
+  const std::function<int()> looks[] = {
+      [&] { return poll(&input, 1, 0); },
+      [&] { return ppoll(&input, 1, &no_time, nullptr); },
+      [&] { return select(0, &set, nullptr, nullptr, &no_time_either); },
+      [&] { return pselect(0, &set, nullptr, nullptr, &no_time, nullptr); },
+      [&] { return epoll_wait(epoll, &event, 1, 0); },
+      [&] { return epoll_pwait(epoll, &event, 1, 0, nullptr); },
+      [&] { return epoll_pwait2(epoll, &event, 1, &no_time, nullptr); },
+  };
+  process.Impose(20 * kNsPerUs);
+  for (const auto& look : looks) EXPECT_EQ(look(), 0);
+  EXPECT_EQ(process.main_ledger().paused_ns, 0u);
+  process.Impose(kNsPerMs);
+  for (const auto& look : looks) {
+    EXPECT_EQ(look(), 0);
+    EXPECT_FALSE(delay::IsBehind(process.global(), process.main_ledger()));
+    process.Impose(kNsPerMs);
+  }
+  process.global().cpus_of_crowd = 0;
+  for (const int fd : {pipe_ends[0], pipe_ends[1], epoll}) close(fd);
+}
+
 TEST(TimedWaitsTest, SelectOfMoreThanASetHoldsTimesOut) {
   FakeProcess process;
   constexpr int kCount = 4 * FD_SETSIZE;
