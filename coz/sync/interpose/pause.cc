@@ -11,15 +11,19 @@
 
 namespace coz::interpose {
 
+WithoutTimerSlack::WithoutTimerSlack() : slack_ns_(RawSyscall(SYS_prctl, PR_GET_TIMERSLACK)) {
+  if (slack_ns_ > 1) RawSyscall(SYS_prctl, PR_SET_TIMERSLACK, 1);
+}
+WithoutTimerSlack::~WithoutTimerSlack() {
+  if (slack_ns_ > 1) RawSyscall(SYS_prctl, PR_SET_TIMERSLACK, slack_ns_);
+}
+
 uint64_t PauseFor(uint64_t duration_ns) { return PauseSince(MonotonicNowNs(), duration_ns); }
 
 uint64_t PauseSince(uint64_t start_ns, uint64_t duration_ns) {
   uint64_t now_ns = MonotonicNowNs();
   if (now_ns - start_ns >= duration_ns) return now_ns - start_ns;
-  // With the default timer slack each pause would last 50 us longer. The slack is put back
-  // afterwards, because the program's own sleeps need it.
-  const long slack_ns = RawSyscall(SYS_prctl, PR_GET_TIMERSLACK);
-  if (slack_ns > 1) RawSyscall(SYS_prctl, PR_SET_TIMERSLACK, 1);
+  const WithoutTimerSlack without_slack;
   do {
     const uint64_t left_ns = duration_ns - (now_ns - start_ns);
     const timespec request = {static_cast<time_t>(left_ns / kNsPerSecond),
@@ -28,7 +32,6 @@ uint64_t PauseSince(uint64_t start_ns, uint64_t duration_ns) {
     now_ns = MonotonicNowNs();
     if (result != 0 && result != -EINTR) break;  // e.g. a seccomp filter; this must not spin
   } while (now_ns - start_ns < duration_ns);
-  if (slack_ns > 1) RawSyscall(SYS_prctl, PR_SET_TIMERSLACK, slack_ns);
   return now_ns - start_ns;
 }
 

@@ -1,6 +1,6 @@
 // Sleeps or spins to pay delay.
 //
-// Shape    three functions
+// Shape    three functions and a scope
 // Units    ns of CLOCK_MONOTONIC
 // Errors   none: where the kernel refuses the sleep, the time that it took counts
 // Threads  safe
@@ -23,6 +23,20 @@ uint64_t PauseSince(uint64_t start_ns, uint64_t duration_ns);
 // held the CPU since `start_ns`. Time in which another thread had the CPU does not count, so the
 // pause ends that much later.
 uint64_t HoldCpuSince(uint64_t start_ns, uint64_t duration_ns);
+
+// While an object of this class lives, the calling thread's sleeps and time-outs end as soon as the
+// timer does. With the default slack each would last up to 50 us longer. The slack is put back
+// afterwards, because the program's own sleeps need it.
+class WithoutTimerSlack {
+ public:
+  WithoutTimerSlack();
+  ~WithoutTimerSlack();
+  WithoutTimerSlack(const WithoutTimerSlack&) = delete;
+  WithoutTimerSlack& operator=(const WithoutTimerSlack&) = delete;
+
+ private:
+  const long slack_ns_;
+};
 
 }  // namespace coz::interpose
 

@@ -114,10 +114,18 @@ int WaitForAny(Call call, GoOn go_on, FindWaker find_waker, IsByTree is_by_tree)
       });
 }
 
-// Makes `call`, which only looks: it has no time to wait.
+// Whether a call that has no time to wait is no wait. In a crowd what a thread owes behind such a
+// look is its CPU's debt, which whoever runs there pays at the next call. Without a crowd it looks
+// on for so long, as what it looks for may come at a moment that in virtual time was before the
+// look.
+bool IsNoWait(bool only_looks) {
+  return only_looks && CurrentThreadLedger() != nullptr &&
+         delay::MayBeCrowded(*sync_internal::g_ledger);
+}
+
 template <typename Call>
-int LookAtAny(Call call) {
-  if (CurrentThreadLedger() != nullptr) PayIfBehind<CallsThatEnd::kEach>();
+int Look(Call call) {
+  PayIfBehind<CallsThatEnd::kEach>();
   return call();
 }
 
@@ -136,7 +144,7 @@ bool IsOver(int timeout_ms) { return timeout_ms == 0; }
 
 template <typename Call>
 int Poll(pollfd* fds, nfds_t count, const sigset_t* mask, bool only_looks, Call call) {
-  if (only_looks) return LookAtAny(call);
+  if (IsNoWait(only_looks)) return Look(call);
   return WaitForAny(
       call, [=](timespec more) { return g_real.ppoll(fds, count, &more, mask); },
       [=] { return WakerOfReady(fds, count); },
@@ -182,7 +190,7 @@ class Selection {
 template <typename Time, typename Call>
 int Select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, const sigset_t* mask,
            const Time* timeout, Call call) {
-  if (IsOver(timeout)) return LookAtAny(call);
+  if (IsNoWait(IsOver(timeout))) return Look(call);
   const Selection selection(count, read_fds, write_fds, except_fds, timeout != nullptr);
   const auto go_on = [&](timespec more) {
     if (!selection.CanRestore()) return 0;
@@ -197,7 +205,7 @@ int Select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, c
 template <typename Call>
 int WaitOnEpoll(int epoll, epoll_event* events, int capacity, const sigset_t* mask, bool only_looks,
                 Call call) {
-  if (only_looks) return LookAtAny(call);
+  if (IsNoWait(only_looks)) return Look(call);
   const auto go_on = [=](timespec more) {
     const int saved_errno = errno;
     const int result = g_real.epoll_pwait2(epoll, events, capacity, &more, mask);

@@ -23,6 +23,7 @@
 
 #include "coz/base/clock.h"
 #include "coz/sync/interpose/deadline.h"
+#include "coz/sync/interpose/pause.h"
 #include "coz/sync/interpose/thread_sync.h"
 
 namespace coz::interpose {
@@ -41,7 +42,10 @@ inline Result GoOnInVirtualTime(Result result, GoOn go_on, TimedOut timed_out) {
     // A handler that pays meanwhile records its own pause. `nested_ns` below leaves that out.
     const uint64_t paid_ns = caller->paused_ns.load(std::memory_order_relaxed);
     const uint64_t start_ns = MonotonicNowNs();
-    result = go_on(owed_ns);
+    {
+      const WithoutTimerSlack without_slack;
+      result = go_on(owed_ns);
+    }
     if (!timed_out(result)) break;
     const uint64_t passed_ns = MonotonicNowNs() - start_ns;
     const uint64_t nested_ns = caller->paused_ns.load(std::memory_order_relaxed) - paid_ns;
