@@ -76,6 +76,8 @@ std::vector<Case> MakeCases() {
       MakeCase("crowded_futures", "four futures a round", "rounds", {"task", "own"}),
       MakeCase("crowded_tasks", "oneTBB tasks in an arena of six", "groups", {"task", "between"}),
       MakeCase("crowded_openmp", "OpenMP loop of six threads", "loops", {"loop", "serial"}),
+      MakeCase("crowded_mailbox", "hand-overs through memory, seven threads", "requests",
+               {"answer", "forward"}),
       MakeCase("crowded_nice", "barrier beside a thread of low priority", "rounds",
                {"longer", "shorter"}),
       MakeCase("wide_barrier", "barrier, one thread longer", "rounds", {"heavy", "light"}),

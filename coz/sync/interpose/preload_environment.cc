@@ -233,11 +233,10 @@ void CopyWithOwnLibrary(char* const* environment, const char* preload_entry, cha
   const char* const others = preload_entry + kPreloadLength;
   const size_t own_length = strlen(g_own_library);
   memcpy(entry, kPreload, kPreloadLength);
-  char* end = entry + kPreloadLength;
-  memcpy(end, g_own_library, own_length);
-  end += own_length;
-  *end++ = ':';
-  memcpy(end, others, strlen(others) + 1);
+  char* const end = entry + kPreloadLength;
+  memcpy(end, g_own_library, own_length + 1);
+  end[own_length] = ':';
+  memcpy(end + own_length + 1, others, strlen(others) + 1);
   CopyWithEntry(environment, preload_entry, entry, copy);
 }
 

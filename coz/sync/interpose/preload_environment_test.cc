@@ -98,6 +98,7 @@ std::vector<std::string> WithOwnLibrary(std::vector<std::string> entries) {
   char* environment[] = {own.data(), nullptr};
   NoteOwnLibrary(environment);
   std::vector<char*> pointers;
+  pointers.reserve(entries.size() + 1);
   for (std::string& entry : entries) pointers.push_back(entry.data());
   pointers.push_back(nullptr);
   const char* const replaced = FindReplacedPreload(pointers.data());
