@@ -3,7 +3,6 @@ several. The wait is coz's unit, by its kind, since Debian's server has no debug
 
 Commits wait for the folder's own disk or, where that is not steady enough to tell, for slow_sync.c, which stands for one.
 """
-import subprocess
 
 from postgresql_server import Postgresql
 from server import BEFORE, HERE
@@ -55,8 +54,7 @@ class PostgresqlSlowFsync(PostgresqlCommit):
 
     def build(self):
         super().build()
-        subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", self.folder / "slow_sync.so", HERE / "postgresql/slow_sync.c"],
-                       check=True)
+        self.build_library(HERE / "postgresql/slow_sync.c")
 
     def command(self, variant):
         return self.preloaded_behind(self.folder / "slow_sync.so", self.bare_command(variant),

@@ -59,9 +59,7 @@ class Postgresql(Server):
         return newest_tools()
 
     def build(self):
-        self.folder.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", self.folder / "slow_send.so",
-                        HERE / "postgresql/slow_send.c"], check=True)
+        self.build_library(HERE / "preloaded/slow_send.c")
         data = self.folder / "data"
         if (self.folder / "filled").exists():
             return

@@ -7,6 +7,7 @@ import pathlib
 import re
 import signal
 import socket
+import subprocess
 
 import processes
 
@@ -98,6 +99,11 @@ class Server:
     def preloaded_before(library, command, **environment):
         """The same with `library` before coz's: what it does before it calls on is the program's own work."""
         return _preloaded("$0${LD_PRELOAD:+:$LD_PRELOAD}", library, command, environment)
+
+    def build_library(self, source):
+        """Compiles a library to preload into its folder."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", (self.folder / source.name).with_suffix(".so"), source], check=True)
 
     def user_prefix(self):
         """Makes a command an ordinary user's, where the bench is root's and the server refuses that."""

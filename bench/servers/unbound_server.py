@@ -1,11 +1,10 @@
 """unbound, a DNS server, with dnsperf, which asks by datagrams for what the server knows itself. Debian's server is stripped:
-the unit and the progress point are sendto() of postgresql/slow_send.c, by which it answers.
+the unit and the progress point are sendto() of preloaded/slow_send.c, by which it answers.
 
 The change is artificial: so many microseconds of CPU time in each answer, and none.
 """
 import os
 import shutil
-import subprocess
 
 from server import BEFORE, HERE, Server, figure, load_threads
 
@@ -37,10 +36,8 @@ class Unbound(Server):
     load = "dnsperf, %d clients, %d queries at a time" % (_CLIENTS, _OUTSTANDING)
 
     def build(self):
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.build_library(HERE / "preloaded/slow_send.c")
         shutil.copy(HERE / "unbound/fixed.conf", self.folder)
-        subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", self.folder / "slow_send.so",
-                        HERE / "postgresql/slow_send.c"], check=True)
 
     def command(self, variant):
         settings = self.folder / ("%d.conf" % self.port)

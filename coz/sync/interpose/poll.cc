@@ -114,22 +114,8 @@ int WaitForAny(Call call, GoOn go_on, FindWaker find_waker, IsByTree is_by_tree)
       });
 }
 
-// Whether a call that has no time to wait is no wait. In a crowd what a thread owes behind such a
-// look is its CPU's debt, which whoever runs there pays at the next call. Without a crowd it looks
-// on for so long, as what it looks for may come at a moment that in virtual time was before the
-// look.
-bool IsNoWait(bool only_looks) {
-  return only_looks && CurrentThreadLedger() != nullptr &&
-         delay::MayBeCrowded(*sync_internal::g_ledger);
-}
-
-template <typename Call>
-int Look(Call call) {
-  PayIfBehind<CallsThatEnd::kEach>();
-  return call();
-}
-
-// Of a time-out that may not be readable: the call itself reports that.
+// Whether a time-out is one of no time. One that cannot be read is none: the call itself reports
+// that.
 template <typename Time>
 bool IsReadableTime(const Time* timeout) {
   return timeout != nullptr && IsReadable(timeout, sizeof(*timeout));
@@ -142,9 +128,25 @@ bool IsOver(const timeval* timeout) {
 }
 bool IsOver(int timeout_ms) { return timeout_ms == 0; }
 
+// Whether a call with this time-out only looks, and is no wait. In a crowd what a thread owes
+// behind a look is its CPU's debt, which whoever runs there pays at the next call. Without a crowd
+// it looks on for so long, as what it looks for may come at a moment that in virtual time was
+// before the look.
+template <typename Time>
+bool OnlyLooks(Time timeout) {
+  return CurrentThreadLedger() != nullptr && delay::MayBeCrowded(*sync_internal::g_ledger) &&
+         IsOver(timeout);
+}
+
 template <typename Call>
-int Poll(pollfd* fds, nfds_t count, const sigset_t* mask, bool only_looks, Call call) {
-  if (IsNoWait(only_looks)) return Look(call);
+int Look(Call call) {
+  PayIfBehind<CallsThatEnd::kEach>();
+  return call();
+}
+
+template <typename Time, typename Call>
+int Poll(pollfd* fds, nfds_t count, const sigset_t* mask, Time timeout, Call call) {
+  if (OnlyLooks(timeout)) return Look(call);
   return WaitForAny(
       call, [=](timespec more) { return g_real.ppoll(fds, count, &more, mask); },
       [=] { return WakerOfReady(fds, count); },
@@ -190,7 +192,7 @@ class Selection {
 template <typename Time, typename Call>
 int Select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, const sigset_t* mask,
            const Time* timeout, Call call) {
-  if (IsNoWait(IsOver(timeout))) return Look(call);
+  if (OnlyLooks(timeout)) return Look(call);
   const Selection selection(count, read_fds, write_fds, except_fds, timeout != nullptr);
   const auto go_on = [&](timespec more) {
     if (!selection.CanRestore()) return 0;
@@ -202,10 +204,10 @@ int Select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, c
       [=](uint64_t) { return AreSetsReadyByTree(count, read_fds, write_fds); });
 }
 
-template <typename Call>
-int WaitOnEpoll(int epoll, epoll_event* events, int capacity, const sigset_t* mask, bool only_looks,
+template <typename Time, typename Call>
+int WaitOnEpoll(int epoll, epoll_event* events, int capacity, const sigset_t* mask, Time timeout,
                 Call call) {
-  if (IsNoWait(only_looks)) return Look(call);
+  if (OnlyLooks(timeout)) return Look(call);
   const auto go_on = [=](timespec more) {
     const int saved_errno = errno;
     const int result = g_real.epoll_pwait2(epoll, events, capacity, &more, mask);
@@ -258,27 +260,26 @@ void NoteEpollControl(int epoll, int operation, int fd, const epoll_event* event
 }  // namespace coz::interpose
 
 using coz::interpose::g_real;
-using coz::interpose::IsOver;
 using coz::interpose::WithSamplesMasked;
 
 extern "C" {
 
 int poll(pollfd* given, nfds_t count, int timeout_ms) {
   pollfd* const fds = coz::interpose::AsWritten(given);
-  return coz::interpose::Poll(fds, count, nullptr, IsOver(timeout_ms),
+  return coz::interpose::Poll(fds, count, nullptr, timeout_ms,
                               [=] { return g_real.poll(fds, count, timeout_ms); });
 }
 COZ_SECOND_NAME(__poll, poll);
 
 int __poll_chk(pollfd* fds, nfds_t count, int timeout_ms, size_t capacity) {
-  return coz::interpose::Poll(fds, count, nullptr, IsOver(timeout_ms),
+  return coz::interpose::Poll(fds, count, nullptr, timeout_ms,
                               [=] { return g_real.__poll_chk(fds, count, timeout_ms, capacity); });
 }
 
 int ppoll(pollfd* given, nfds_t count, const timespec* timeout, const sigset_t* mask) {
   pollfd* const fds = coz::interpose::AsWritten(given);
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return coz::interpose::Poll(fds, count, m, IsOver(timeout),
+    return coz::interpose::Poll(fds, count, m, timeout,
                                 [=] { return g_real.ppoll(fds, count, timeout, m); });
   });
 }
@@ -286,7 +287,7 @@ int ppoll(pollfd* given, nfds_t count, const timespec* timeout, const sigset_t* 
 int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask,
                 size_t capacity) {
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return coz::interpose::Poll(fds, count, m, IsOver(timeout), [=] {
+    return coz::interpose::Poll(fds, count, m, timeout, [=] {
       return g_real.__ppoll_chk(fds, count, timeout, m, capacity);
     });
   });
@@ -327,7 +328,7 @@ int epoll_ctl(int epoll, int operation, int fd, epoll_event* event) noexcept {
 }
 
 int epoll_wait(int epoll, epoll_event* events, int capacity, int timeout_ms) {
-  return coz::interpose::WaitOnEpoll(epoll, events, capacity, nullptr, IsOver(timeout_ms), [=] {
+  return coz::interpose::WaitOnEpoll(epoll, events, capacity, nullptr, timeout_ms, [=] {
     return g_real.epoll_wait(epoll, events, capacity, timeout_ms);
   });
 }
@@ -335,7 +336,7 @@ int epoll_wait(int epoll, epoll_event* events, int capacity, int timeout_ms) {
 int epoll_pwait(int epoll, epoll_event* events, int capacity, int timeout_ms,
                 const sigset_t* mask) {
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return coz::interpose::WaitOnEpoll(epoll, events, capacity, m, IsOver(timeout_ms), [=] {
+    return coz::interpose::WaitOnEpoll(epoll, events, capacity, m, timeout_ms, [=] {
       return g_real.epoll_pwait(epoll, events, capacity, timeout_ms, m);
     });
   });
@@ -344,7 +345,7 @@ int epoll_pwait(int epoll, epoll_event* events, int capacity, int timeout_ms,
 int epoll_pwait2(int epoll, epoll_event* events, int capacity, const timespec* timeout,
                  const sigset_t* mask) {
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return coz::interpose::WaitOnEpoll(epoll, events, capacity, m, IsOver(timeout), [=] {
+    return coz::interpose::WaitOnEpoll(epoll, events, capacity, m, timeout, [=] {
       return g_real.epoll_pwait2(epoll, events, capacity, timeout, m);
     });
   });
