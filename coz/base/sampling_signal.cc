@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "coz/base/interrupted_call.h"
@@ -37,16 +38,27 @@ constexpr int kMaxSignal = 64;
 
 int installed_signo = 0;
 SiginfoHandler installed_handler = nullptr;
+std::atomic<uint64_t> on_stack{SA_ONSTACK};
 
 KernelSigaction ActionOf(SiginfoHandler handler, uint64_t flags, uint64_t mask) {
   return {reinterpret_cast<uint64_t>(handler), flags | kSaRestorer,
           reinterpret_cast<uint64_t>(&coz_sampler_return_from_signal), mask};
 }
 
+KernelSigaction WantedAction() {
+  return ActionOf(installed_handler, SA_SIGINFO | SA_RESTART | on_stack.load(),
+                  SignalsThatEndCalls());
+}
+
+// Of two threads that change what is wanted, one may set its action after the other and without
+// the other's change. It sees that, and sets the action again.
 int Install() {
-  return static_cast<int>(SetKernelSigaction(
-      installed_signo,
-      ActionOf(installed_handler, SA_SIGINFO | SA_RESTART | SA_ONSTACK, SignalsThatEndCalls())));
+  for (;;) {
+    const KernelSigaction action = WantedAction();
+    const int error = static_cast<int>(SetKernelSigaction(installed_signo, action));
+    const KernelSigaction wanted = WantedAction();
+    if (error != 0 || (wanted.flags == action.flags && wanted.mask == action.mask)) return error;
+  }
 }
 
 // A thread's own instructions raise these. If one is raised while blocked, the process ends.
@@ -78,6 +90,10 @@ int InstallSignalHandler(int signo, SiginfoHandler handler) {
 
 void NoteSignalAction(int signo) {
   if (NoteIfItEndsCalls(signo) && installed_handler != nullptr) Install();
+}
+
+void HandleOffAlternateStacks() {
+  if (on_stack.exchange(0) != 0 && installed_handler != nullptr) Install();
 }
 
 void TakeDefaultAction(int signo) {

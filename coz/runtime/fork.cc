@@ -22,6 +22,7 @@
 #include "coz/shared/lent_counters.h"
 #include "coz/shared/process_slots.h"
 #include "coz/shared/thread_slots.h"
+#include "coz/sync/interpose/alternate_stacks.h"
 #include "coz/sync/interpose/call_slots.h"
 #include "coz/sync/interpose/signal_shield.h"
 #include "coz/sync/interpose/thread_sync.h"
@@ -184,6 +185,7 @@ void OnForkInChildProcess() {
   shared::ForgetLentCounters();
   patch::OnForkInChild();
   interpose::OnForkInSignalShield();
+  interpose::OnForkInAlternateStacks();
   interpose::OnForkInCallSlots();
   if (g_is_late) {
     if (!ContinueAttached()) BecomeAttachable();

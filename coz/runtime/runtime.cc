@@ -22,6 +22,7 @@
 #include "coz/shared/slot_loops.h"
 #include "coz/shared/thread_records.h"
 #include "coz/shared/thread_slots.h"
+#include "coz/sync/interpose/alternate_stacks.h"
 #include "coz/sync/interpose/preload_environment.h"
 #include "coz/sync/interpose/signal_shield.h"
 #include "coz/sync/interpose/thread_sync.h"
@@ -67,6 +68,7 @@ void StartThread(delay::ThreadLedger* reserved, uint64_t stack_bytes) {
 
 void EndThread(delay::ThreadLedger* ledger) {
   sampler::StopThreadSampling();
+  interpose::ForgetAlternateStackHere();
   PublishCounters(*g_control);  // its rest, which no sample will publish
   t_left = true;
   runtime_internal::CountVisitsIn(nullptr);

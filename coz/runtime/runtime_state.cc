@@ -11,6 +11,7 @@
 #include "coz/shared/process_slots.h"
 #include "coz/shared/thread_records.h"
 #include "coz/shared/thread_slots.h"
+#include "coz/sync/interpose/alternate_stacks.h"
 #include "coz/sync/interpose/thread_exit.h"
 #include "coz/sync/interpose/thread_sync.h"
 
@@ -50,6 +51,7 @@ shared::ThreadSlot* CurrentSlot() {
     interpose::EnterThreadSync(&slot->ledger,
                                g_control->ledger.global_delay_ns.load(std::memory_order_relaxed));
     if (g_is_late) {
+      interpose::NoteAlternateStackHere();
       interpose::ArmThreadExitAnywhere();
       sampler::SampleLateThread();
     }

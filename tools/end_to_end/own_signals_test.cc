@@ -1,5 +1,5 @@
-// Programs that handle SIGTRAP without libc, that have no libc, or that run on small stacks, as
-// Go's do: they behave, print and end as without coz.
+// Programs that handle SIGTRAP without libc, that have no libc, that run on small stacks, as
+// Go's do, or that share an alternate stack: they behave, print and end as without coz.
 #include <sys/wait.h>
 
 #include <string>
@@ -79,6 +79,15 @@ TEST_F(OwnSignalsTest, ProgramWithoutLibcRunsUnprofiled) {
   ExpectAsBare(Run({"--follow=all", "--unit=function", "-b", "%no_libc"},
                    {"/bin/sh", "-c", absl::StrCat(Puppet("no_libc"), "; exit $?")}),
                {Puppet("no_libc")});
+}
+
+TEST_F(OwnSignalsTest, ThreadsThatShareAnAlternateStackAreNotSampledOnIt) {
+  const std::vector<std::string> command = {Puppet("shared_stack")};
+  for (const char* sampler : {"auto", "cpu-timer"}) {
+    SCOPED_TRACE(sampler);
+    ExpectAsBare(Run({"--unit=function", absl::StrCat("--sampler=", sampler)}, command), command);
+    EXPECT_GT(Samples(), 0u);
+  }
 }
 
 TEST_F(OwnSignalsTest, NobodyWritesBelowASmallStack) {

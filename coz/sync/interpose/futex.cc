@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "coz/sync/interpose/alternate_stacks.h"
 #include "coz/sync/interpose/blocked_scope.h"
 #include "coz/sync/interpose/process_hooks.h"
 #include "coz/sync/interpose/raw_clone.h"
@@ -203,6 +204,13 @@ inline bool IsOurs(long number) {
          number == SYS_prctl;
 }
 
+[[gnu::noinline]] long SigAltStack(const SystemCall& call) {
+  AlternateStackChange change(static_cast<const stack_t*>(AsObject(call.a)));
+  const long result = call();
+  change.End(result == 0);
+  return result;
+}
+
 }  // namespace
 
 long WatchedSystemCall(long number, long a, long b, long c, long d, long e, long f,
@@ -233,6 +241,9 @@ long CozSyscall(long number, long a, long b, long c, long d, long e, long f) {
   }
   if (__builtin_expect(number == SYS_rt_sigaction, 0)) {
     return coz::interpose::RtSigaction(a, b, c, d);
+  }
+  if (__builtin_expect(number == SYS_sigaltstack, 0)) {
+    return coz::interpose::SigAltStack({number, a, b, c, d, e, f, nullptr});
   }
   return coz::interpose::g_real.syscall(number, a, b, c, d, e, f);
 }

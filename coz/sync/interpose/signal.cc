@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "coz/sync/delay/io_tables.h"
+#include "coz/sync/interpose/alternate_stacks.h"
 #include "coz/sync/interpose/blocked_scope.h"
 #include "coz/sync/interpose/io_wait.h"
 #include "coz/sync/interpose/reserved_signals.h"
@@ -195,6 +196,13 @@ int CozBsdSigpause(int mask) { return coz::interpose::WaitWithMask(mask); }
 int __sigpause(int signal_or_mask, int is_signal) {
   return is_signal != 0 ? coz::interpose::WaitWithout(signal_or_mask)
                         : coz::interpose::WaitWithMask(signal_or_mask);
+}
+
+int sigaltstack(const stack_t* stack, stack_t* old_stack) noexcept {
+  coz::interpose::AlternateStackChange change(stack);
+  const int result = coz::interpose::g_real.sigaltstack(stack, old_stack);
+  change.End(result == 0);
+  return result;
 }
 
 }  // extern "C"

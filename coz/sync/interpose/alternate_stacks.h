@@ -1,0 +1,47 @@
+// Which alternate signal stack each thread has set. Samples stay off these where threads share one.
+//
+// Shape    what sigaltstack does around libc's call. One entry a thread: where its stack begins
+// Units    none
+// Errors   none. Past 4096 threads with stacks, further ones are not noted
+// Threads  safe
+// Signals  async-signal-safe
+// Source   sigaltstack(2)
+//
+// A program may give one stack to all of its threads where it is for a handler that ends the
+// process: Varnish does. Samples interrupt several threads at a time, and their handlers would
+// write over one another there. So from the second thread with the same stack on, samples are
+// handled on the stacks of the interrupted code.
+#ifndef COZ_SYNC_INTERPOSE_ALTERNATE_STACKS_H_
+#define COZ_SYNC_INTERPOSE_ALTERNATE_STACKS_H_
+
+#include <signal.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace coz::interpose {
+
+// Begins before a call that sets `stack`, sigaltstack's argument, for the calling thread.
+class AlternateStackChange {
+ public:
+  explicit AlternateStackChange(const stack_t* stack);
+  // The call has returned. `is_set`: it has succeeded.
+  void End(bool is_set);
+
+ private:
+  bool is_change_ = false;
+  std::atomic<uintptr_t>* added_ = nullptr;
+};
+
+// Notes what the calling thread set before the library came.
+void NoteAlternateStackHere();
+
+// The calling thread ends and is not sampled any more: the next may get its stack.
+void ForgetAlternateStackHere();
+
+// For the child of fork: it has the calling thread only.
+void OnForkInAlternateStacks();
+
+}  // namespace coz::interpose
+
+#endif  // COZ_SYNC_INTERPOSE_ALTERNATE_STACKS_H_

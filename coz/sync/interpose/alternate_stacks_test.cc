@@ -1,0 +1,194 @@
+// Alternate signal stacks: samples use them, but for those that threads share.
+#include "coz/sync/interpose/alternate_stacks.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "coz/base/kernel_sigaction.h"
+#include "coz/base/raw_syscall.h"
+#include "coz/base/sampling_signal.h"
+#include "coz/sync/interpose/signal_shield.h"
+#include "coz/sync/interpose/testing/fake_process.h"
+#include "coz/testing/in_child.h"
+#include "gtest/gtest.h"
+
+namespace coz::interpose {
+namespace {
+
+constexpr int kReserved = SIGTRAP;
+constexpr size_t kBytes = 1 << 16;
+
+void OnSample(int /*signo*/, siginfo_t* /*info*/, void* /*context*/) {}
+
+// What a child of fork finds, where the sampling signal is taken.
+struct Found {
+  bool uses_stacks;  // the handler still runs on alternate stacks
+  int failures;
+};
+
+Found InSampledChild(const std::function<void(Found*)>& body) {
+  testing::SharedValue<Found> found;
+  const int status = testing::RunInChild([&] {
+    InitSignalShield(kReserved);
+    InstallSignalHandler(kReserved, &OnSample);
+    body(&*found);
+    KernelSigaction action = {};
+    GetKernelSigaction(kReserved, &action);
+    found->uses_stacks = (action.flags & SA_ONSTACK) != 0;
+  });
+  EXPECT_EQ(status, 0);
+  return *found;
+}
+
+stack_t StackIn(std::vector<char>& memory) {
+  stack_t stack = {};
+  stack.ss_sp = memory.data();
+  stack.ss_size = memory.size();
+  return stack;
+}
+
+stack_t NoStack() {
+  stack_t none = {};
+  none.ss_flags = SS_DISABLE;
+  return none;
+}
+
+class AlternateStacksTest : public ::testing::Test {
+ protected:
+  static int Set(const stack_t& stack) { return sigaltstack(&stack, nullptr); }
+
+  testing::FakeProcess process_;
+  std::vector<char> memory_ = std::vector<char>(kBytes);
+  std::vector<char> other_ = std::vector<char>(kBytes);
+  const stack_t stack_ = StackIn(memory_);
+  const stack_t other_stack_ = StackIn(other_);
+};
+
+TEST_F(AlternateStacksTest, OfEachThreadsOwnAreUsed) {
+  const Found found = InSampledChild([this](Found* result) {
+    result->failures += Set(stack_) != 0 ? 1 : 0;
+    std::thread([&] { result->failures += Set(other_stack_) != 0 ? 1 : 0; }).join();
+    result->failures += Set(stack_) != 0 ? 1 : 0;  // again
+  });
+  EXPECT_EQ(found.failures, 0);
+  EXPECT_TRUE(found.uses_stacks);
+}
+
+TEST_F(AlternateStacksTest, ThatThreadsShareAreNotUsed) {
+  const Found found = InSampledChild([this](Found* result) {
+    result->failures += Set(stack_) != 0 ? 1 : 0;
+    std::thread([&] {
+      result->failures += Set(stack_) != 0 ? 1 : 0;
+      stack_t told = {};
+      sigaltstack(nullptr, &told);
+      result->failures += told.ss_sp != stack_.ss_sp ? 1 : 0;
+    }).join();
+  });
+  EXPECT_EQ(found.failures, 0);
+  EXPECT_FALSE(found.uses_stacks);
+}
+
+TEST_F(AlternateStacksTest, ThatThreadsShareBySystemCallAreNotUsed) {
+  const Found found = InSampledChild([this](Found* result) {
+    result->failures += syscall(SYS_sigaltstack, &stack_, nullptr) != 0 ? 1 : 0;
+    std::thread([&] {
+      result->failures += syscall(SYS_sigaltstack, &stack_, nullptr) != 0 ? 1 : 0;
+    }).join();
+  });
+  EXPECT_EQ(found.failures, 0);
+  EXPECT_FALSE(found.uses_stacks);
+}
+
+TEST_F(AlternateStacksTest, ThatWereSharedBeforeTheSampledSignalWasTakenAreNotUsed) {
+  testing::SharedValue<Found> found;
+  testing::RunInChild([&] {
+    Set(stack_);
+    std::thread([&] { Set(stack_); }).join();
+    InitSignalShield(kReserved);
+    InstallSignalHandler(kReserved, &OnSample);
+    KernelSigaction action = {};
+    GetKernelSigaction(kReserved, &action);
+    found->uses_stacks = (action.flags & SA_ONSTACK) != 0;
+    found->failures = action.handler == reinterpret_cast<uint64_t>(&OnSample) ? 0 : 1;
+  });
+  EXPECT_EQ(found->failures, 0);
+  EXPECT_FALSE(found->uses_stacks);
+}
+
+TEST_F(AlternateStacksTest, ThatAThreadHandsOnAreUsed) {
+  const Found found = InSampledChild([this](Found* result) {
+    result->failures += Set(stack_) != 0 ? 1 : 0;
+    result->failures += Set(NoStack()) != 0 ? 1 : 0;
+    for (int i = 0; i < 2; ++i) {
+      std::thread([&] {
+        result->failures += Set(stack_) != 0 ? 1 : 0;
+        ForgetAlternateStackHere();  // as its exit does
+      }).join();
+    }
+  });
+  EXPECT_EQ(found.failures, 0);
+  EXPECT_TRUE(found.uses_stacks);
+}
+
+TEST_F(AlternateStacksTest, OfTheParentsOtherThreadsMayBeTakenInAChildOfFork) {
+  const Found found = InSampledChild([this](Found* result) {
+    result->failures += Set(other_stack_) != 0 ? 1 : 0;
+    std::thread([&] {
+      result->failures += Set(stack_) != 0 ? 1 : 0;
+      const int status = testing::RunInChild([&] {
+        OnForkInAlternateStacks();
+        std::thread([&] { result->failures += Set(other_stack_) != 0 ? 1 : 0; }).join();
+        KernelSigaction action = {};
+        GetKernelSigaction(kReserved, &action);
+        result->failures += (action.flags & SA_ONSTACK) == 0 ? 1 : 0;
+        std::thread([&] { result->failures += Set(stack_) != 0 ? 1 : 0; }).join();
+        GetKernelSigaction(kReserved, &action);
+        result->failures += (action.flags & SA_ONSTACK) != 0 ? 1 : 0;
+      });
+      result->failures += status != 0 ? 1 : 0;
+    }).join();
+  });
+  EXPECT_EQ(found.failures, 0);
+  EXPECT_TRUE(found.uses_stacks);
+}
+
+TEST_F(AlternateStacksTest, ThatTheKernelRefusesAreNotNoted) {
+  const Found found = InSampledChild([this](Found* result) {
+    stack_t small = stack_;
+    small.ss_size = 1;
+    result->failures += Set(small) != -1 || errno != ENOMEM ? 1 : 0;
+    std::thread([&] { result->failures += Set(stack_) != 0 ? 1 : 0; }).join();
+    const auto* const unreadable = reinterpret_cast<const stack_t*>(uintptr_t{8});
+    result->failures += sigaltstack(unreadable, nullptr) != -1 || errno != EFAULT ? 1 : 0;
+  });
+  EXPECT_EQ(found.failures, 0);
+  EXPECT_TRUE(found.uses_stacks);
+}
+
+TEST_F(AlternateStacksTest, ThatWereThereBeforeTheLibraryAreNoted) {
+  const Found found = InSampledChild([this](Found* result) {
+    const auto set_unseen = [&] { RawSyscall(SYS_sigaltstack, &stack_, nullptr); };
+    set_unseen();
+    NoteAlternateStackHere();
+    std::thread([&] {
+      KernelSigaction action = {};
+      GetKernelSigaction(kReserved, &action);
+      result->failures += (action.flags & SA_ONSTACK) == 0 ? 1 : 0;
+      set_unseen();
+      NoteAlternateStackHere();
+    }).join();
+  });
+  EXPECT_EQ(found.failures, 0);
+  EXPECT_FALSE(found.uses_stacks);
+}
+
+}  // namespace
+}  // namespace coz::interpose
