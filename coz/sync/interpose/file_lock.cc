@@ -5,8 +5,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "coz/base/readable.h"
 #include "coz/sync/interpose/io_wait.h"
+#include "coz/sync/interpose/lately_readable.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
 namespace coz::interpose {
@@ -85,7 +85,7 @@ Wish WishOfFlock(int operation) {
 // The kernel reads the lock; a bad pointer is its to report.
 Wish WishOfFcntl(unsigned long argument) {
   const auto* const lock = reinterpret_cast<const struct flock*>(argument);
-  if (!IsReadable(lock, sizeof(*lock))) return Wish::kNothing;
+  if (!IsLatelyReadable(lock, sizeof(*lock))) return Wish::kNothing;
   switch (lock->l_type) {
     case F_UNLCK:
       return Wish::kRelease;

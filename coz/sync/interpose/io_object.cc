@@ -14,9 +14,9 @@
 #include <optional>
 
 #include "coz/base/raw_syscall.h"
-#include "coz/base/readable.h"
 #include "coz/sync/delay/io_tables.h"
 #include "coz/sync/interpose/known_flows.h"
+#include "coz/sync/interpose/lately_readable.h"
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/unix_peer.h"
 
@@ -314,7 +314,7 @@ delay::WaitKind WaitKindOf(int fd, IoSide side) {
 uint64_t ArrivalKey(const sockaddr* address, socklen_t length) {
   Address copy = {};
   if (length < sizeof(sa_family_t) || length > sizeof(copy)) return 0;
-  if (!IsReadable(address, length)) return 0;  // the call itself reports the error
+  if (!IsLatelyReadable(address, length)) return 0;  // the call itself reports the error
   memcpy(&copy, address, length);
   return Arrival(AddressFlow(EndpointOf(copy, length)));
 }

@@ -11,8 +11,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "coz/base/readable.h"
 #include "coz/sync/interpose/io_wait.h"
+#include "coz/sync/interpose/lately_readable.h"
 #include "coz/sync/interpose/reserved_signals.h"
 #include "coz/sync/interpose/virtual_timeout.h"
 #include "coz/sync/interpose/wrapped_calls.h"
@@ -118,7 +118,7 @@ int WaitForAny(Call call, GoOn go_on, FindWaker find_waker, IsByTree is_by_tree)
 // that.
 template <typename Time>
 bool IsReadableTime(const Time* timeout) {
-  return timeout != nullptr && IsReadable(timeout, sizeof(*timeout));
+  return timeout != nullptr && IsLatelyReadable(timeout, sizeof(*timeout));
 }
 bool IsOver(const timespec* timeout) {
   return IsReadableTime(timeout) && timeout->tv_sec == 0 && timeout->tv_nsec == 0;
@@ -161,7 +161,7 @@ class Selection {
     if (!may_time_out || count < 0 || count > FD_SETSIZE) return;
     for (int i = 0; i < 3; ++i) {
       if (sets_[i] == nullptr) continue;
-      if (!IsReadable(sets_[i], Bytes())) return;
+      if (!IsLatelyReadable(sets_[i], Bytes())) return;
       memcpy(&given_[i], sets_[i], Bytes());
     }
     can_restore_ = true;

@@ -1,9 +1,9 @@
 // Sockets. Process: target. Context: the program's threads.
 #include <sys/socket.h>
 
-#include "coz/base/readable.h"
 #include "coz/sync/interpose/io_object.h"
 #include "coz/sync/interpose/io_wait.h"
+#include "coz/sync/interpose/lately_readable.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
 namespace coz::interpose {
@@ -22,7 +22,7 @@ auto SendTo(int fd, const void* address, socklen_t length, Call call) {
 // where a connected stream needs no address. To find out what can be read is a system call.
 msghdr HeaderAt(int fd, const msghdr* message) {
   if (IsKnownStream(fd)) return msghdr{};
-  return IsReadable(message, sizeof(*message)) ? *message : msghdr{};
+  return IsLatelyReadable(message, sizeof(*message)) ? *message : msghdr{};
 }
 
 }  // namespace

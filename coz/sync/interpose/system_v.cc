@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "coz/base/readable.h"
 #include "coz/sync/interpose/io_wait.h"
+#include "coz/sync/interpose/lately_readable.h"
 #include "coz/sync/interpose/virtual_timeout.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
@@ -50,7 +50,7 @@ void TellOfOperations(int set, const Operations& operations) {
   if (caller == nullptr) return;
   PayIfBehind<CallsThatEnd::kEach>();
   if (!HasNews(*caller) || operations.count > kMost ||
-      !IsReadable(operations.first, operations.count * sizeof(sembuf))) {
+      !IsLatelyReadable(operations.first, operations.count * sizeof(sembuf))) {
     return;
   }
   for (const sembuf& operation : operations) {
