@@ -1,7 +1,7 @@
 // libc's syscall() and prctl(). Programs use syscall() for futexes (C++20's atomic wait, Rust's
-// std, absl::Mutex, folly, TBB), to make processes and become other programs, to handle signals,
-// and to install seccomp filters. prctl() installs such filters too. Process: target. Context: the
-// program's threads.
+// std, absl::Mutex, folly, TBB), for input and output (libuv's datagrams), to make processes and
+// become other programs, to handle signals, and to install seccomp filters. prctl() installs such
+// filters too. Process: target. Context: the program's threads.
 //
 // The runtime does not see what the program does in its own atomics before and after a call. So a
 // lock that the program releases there is free before the waker has paid.
@@ -36,14 +36,6 @@
 
 namespace coz::interpose {
 namespace {
-
-struct SystemCall {
-  long number;
-  long a, b, c, d, e, f;
-  const void* site;  // where the program goes on
-
-  long operator()() const { return g_real.syscall(number, a, b, c, d, e, f); }
-};
 
 const void* AsObject(uint64_t address) {
   return reinterpret_cast<const void*>(static_cast<uintptr_t>(address));
@@ -229,6 +221,9 @@ extern "C" long CozSyscall(long number, long a, long b, long c, long d, long e,
 long CozSyscall(long number, long a, long b, long c, long d, long e, long f) {
   if (__builtin_expect(coz::interpose::IsOurs(number), 0)) {
     return coz::interpose::OurCall({number, a, b, c, d, e, f, COZ_CALL_SITE()});
+  }
+  if (__builtin_expect(coz::interpose::MovesData(number), 0)) {
+    return coz::interpose::MoveData({number, a, b, c, d, e, f, nullptr});
   }
   // After LeaveThreadSyncForGood the process may not be allowed to make our system calls. Then the
   // arguments are not inspected.

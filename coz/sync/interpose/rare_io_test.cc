@@ -1,8 +1,10 @@
-// Opening of FIFOs, calls on pipes that few programs make, and asynchronous input and output: which
-// threads get credit, and which do not.
+// Opening of FIFOs, calls that few programs make, calls by number, and asynchronous input and
+// output: which threads get credit, and which do not.
 #include <aio.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -38,8 +40,10 @@ namespace {
 using testing::FakeProcess;
 using testing::kBytes;
 using testing::kMessage;
+using testing::LoopbackOf;
 using testing::NamedScenario;
 using testing::NewPipe;
+using testing::NewUdp;
 using testing::Receives;
 using testing::Scenario;
 using testing::Send;
@@ -173,6 +177,42 @@ void SendByAio(int fd) {
   EXPECT_EQ(aio_return(&request), kBytes);
 }
 
+bool ReceivesBySyscall(int fd) {
+  uint64_t message = 0;
+  return syscall(SYS_read, fd, &message, sizeof(message)) == kBytes && message == kMessage;
+}
+void SendBySyscall(int fd) {
+  const uint64_t message = kMessage;
+  EXPECT_EQ(syscall(SYS_write, fd, &message, sizeof(message)), kBytes);
+}
+
+// Datagrams to an address, by calls without a name in libc.
+NamedScenario DatagramsBySyscall() {
+  return {"datagrams_by_syscall", [] {
+            const SharedChannel channel = NewUdp(/*sender_connects=*/false,
+                                                 /*receiver_connects=*/false);
+            const auto call = [](long number, int fd, sockaddr_in* address) {
+              uint64_t message = kMessage;
+              iovec part = {&message, sizeof(message)};
+              mmsghdr header = {};
+              header.msg_hdr.msg_iov = &part;
+              header.msg_hdr.msg_iovlen = 1;
+              header.msg_hdr.msg_name = address;
+              header.msg_hdr.msg_namelen = sizeof(*address);
+              return syscall(number, fd, &header, 1, 0, nullptr) == 1 && message == kMessage;
+            };
+            return Scenario(
+                [=] {
+                  sockaddr_in from = {};
+                  return call(SYS_recvmmsg, channel->input, &from);
+                },
+                [=](std::thread&) {
+                  sockaddr_in to = LoopbackOf(channel->input);
+                  EXPECT_TRUE(call(SYS_sendmmsg, channel->output, &to));
+                });
+          }};
+}
+
 const NamedScenario kCredited[] = {
     Opening("open_to_read", OpenToRead, WriterComes),
     Opening("open_to_write", OpenToWrite, ReaderComes),
@@ -201,6 +241,9 @@ const NamedScenario kCredited[] = {
     PipeWait("wake_by_tee", Receives, SendByTee),
     PipeWait("aio_suspend", ReceivesByAio, Send),
     PipeWait("aio_write", Receives, SendByAio),
+    PipeWait("wait_by_syscall", ReceivesBySyscall, Send),
+    PipeWait("wake_by_syscall", Receives, SendBySyscall),
+    DatagramsBySyscall(),
 };
 
 const NamedScenario kFromOutside[] = {
@@ -212,6 +255,7 @@ const NamedScenario kFromOutside[] = {
     PipeWait("vmsplice", ReceivesByVmsplice, SendFromOutside),
     PipeWait("tee", ReceivesByTee, SendFromOutside),
     PipeWait("aio_suspend", ReceivesByAio, SendFromOutside),
+    PipeWait("syscall", ReceivesBySyscall, SendFromOutside),
 };
 
 class RareIoTest : public ::testing::TestWithParam<NamedScenario> {

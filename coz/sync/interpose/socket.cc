@@ -4,6 +4,7 @@
 #include "coz/sync/interpose/io_object.h"
 #include "coz/sync/interpose/io_wait.h"
 #include "coz/sync/interpose/lately_readable.h"
+#include "coz/sync/interpose/system_call.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
 namespace coz::interpose {
@@ -25,7 +26,35 @@ msghdr HeaderAt(int fd, const msghdr* message) {
   return IsLatelyReadable(message, sizeof(*message)) ? *message : msghdr{};
 }
 
+msghdr FirstHeaderAt(int fd, const mmsghdr* messages, unsigned count) {
+  return count > 0 ? HeaderAt(fd, &messages[0].msg_hdr) : msghdr{};
+}
+
 }  // namespace
+
+long MoveData(const SystemCall& call) {
+  const auto fd = static_cast<int>(call.a);
+  switch (call.number) {
+    case SYS_sendto:
+      return SendTo(fd, reinterpret_cast<const void*>(call.e), static_cast<socklen_t>(call.f),
+                    call);
+    case SYS_sendmsg: {
+      const msghdr given = HeaderAt(fd, reinterpret_cast<const msghdr*>(call.b));
+      return SendTo(fd, given.msg_name, given.msg_namelen, call);
+    }
+    case SYS_sendmmsg: {
+      const msghdr first = FirstHeaderAt(fd, reinterpret_cast<const mmsghdr*>(call.b),
+                                         static_cast<unsigned>(call.c));
+      return SendTo(fd, first.msg_name, first.msg_namelen, call);
+    }
+    case SYS_write:
+    case SYS_writev:
+      return CallIo(fd, IoSide::kOutput, call);
+    default:
+      return CallIo(fd, IoSide::kInput, call);
+  }
+}
+
 }  // namespace coz::interpose
 
 using coz::interpose::CallIo;
@@ -114,7 +143,7 @@ ssize_t sendmsg(int fd, const msghdr* message, int flags) {
 
 // Only the first of several destinations finds the sender's local delay.
 int sendmmsg(int fd, mmsghdr* messages, unsigned count, int flags) {
-  const msghdr first = count > 0 ? coz::interpose::HeaderAt(fd, &messages[0].msg_hdr) : msghdr{};
+  const msghdr first = coz::interpose::FirstHeaderAt(fd, messages, count);
   return SendTo(fd, first.msg_name, first.msg_namelen,
                 [=] { return g_real.sendmmsg(fd, messages, count, flags); });
 }

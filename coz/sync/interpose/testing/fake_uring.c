@@ -33,7 +33,8 @@ static int Do(struct io_uring* ring, unsigned at, unsigned char opcode, long num
   for (; at != ring->sq.sqe_tail; ++at) {
     const struct io_uring_sqe* request = &requests[at & mask];
     if (request->opcode != opcode) continue;
-    if (syscall(number, request->fd, (void*)(uintptr_t)request->addr, 1) != 1) return -errno;
+    const long result = UnseenCall(number, request->fd, (void*)(uintptr_t)request->addr, 1);
+    if (result != 1) return result < 0 ? (int)result : -EIO;
     ++done;
   }
   return done;

@@ -51,4 +51,14 @@ int io_uring_enter(unsigned fd, unsigned submitted, unsigned count, unsigned fla
 int io_uring_enter2(unsigned fd, unsigned submitted, unsigned count, unsigned flags, sigset_t* mask,
                     size_t bytes);
 
+/* A system call that no wrapper sees, as another program's. Returns what the kernel does. */
+static inline long UnseenCall(long number, long fd, const void* bytes, long count) {
+  long result;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "0"(number), "D"(fd), "S"(bytes), "d"(count)
+                   : "rcx", "r11", "memory");
+  return result;
+}
+
 #endif /* COZ_SYNC_INTERPOSE_TESTING_FAKE_URING_H_ */
