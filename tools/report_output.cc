@@ -58,6 +58,12 @@ void PrintProcesses(const supervisor::RunResult& result) {
         "look at: ulimit -n",
         ProcessesWere(result.processes_unprofiled), shared::kMaxProcesses));
   }
+  if (result.programs_foreign) {
+    Say("programs were not profiled that are of 32 bits or linked against another C library than "
+        "glibc (musl), as the profiler's library cannot be loaded into them; build them for 64 "
+        "bits "
+        "and glibc");
+  }
   if (result.programs_unreachable) {
     Say("programs were not profiled that a process started after it had changed its user, root "
         "folder or mounts, as the profiler cannot be reached from there; to have them in the "

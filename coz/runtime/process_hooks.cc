@@ -24,9 +24,16 @@ using runtime_internal::g_is_late;
 using runtime_internal::g_modules;
 using runtime_internal::g_process;
 
+bool FollowsPrograms() { return g_process != nullptr && g_control->follow == shared::Follow::kAll; }
+
 void NoteUnreachableProgram() {
-  if (g_process == nullptr || g_control->follow != shared::Follow::kAll) return;
+  if (!FollowsPrograms()) return;
   g_control->counters.programs_unreachable.store(1, std::memory_order_relaxed);
+}
+
+void NoteForeignProgram() {
+  if (!FollowsPrograms()) return;
+  g_control->counters.programs_foreign.store(1, std::memory_order_relaxed);
 }
 
 // The supervisor has opened the events of a process that it has attached to, and switches them off
@@ -74,13 +81,9 @@ void AfterUnload() {
 }  // namespace
 
 interpose::ProcessHooks RuntimeProcessHooks() {
-  return {IsProfiledProcess,
-          NoteUnreachableProgram,
-          PrepareProcessForExec,
-          ResumeProcessAfterFailedExec,
-          BeforeUnload,
-          AfterUnload,
-          sampler::MakeWayForDescriptor};
+  return {IsProfiledProcess,     NoteUnreachableProgram,       NoteForeignProgram,
+          PrepareProcessForExec, ResumeProcessAfterFailedExec, BeforeUnload,
+          AfterUnload,           sampler::MakeWayForDescriptor};
 }
 
 }  // namespace coz::runtime

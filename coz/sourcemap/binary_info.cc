@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <memory>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/base/go_note.h"
+#include "coz/base/preload_needs.h"
 #include "coz/base/unique_fd.h"
 #include "coz/sourcemap/dwarf/debug_file.h"
 
@@ -43,6 +45,7 @@ std::string DescribeForeignElf(const GElf_Ehdr& header) {
 // What the loader will make of it.
 struct Loading {
   bool has_interpreter = false;
+  std::string interpreter;
   bool has_dynamic = false;
   bool has_libraries = false;
   bool is_go = false;
@@ -55,6 +58,14 @@ bool HasGoNoteAt(Elf* elf, const GElf_Phdr& header) {
   return data != nullptr && data->d_buf != nullptr && HasGoNote(data->d_buf, data->d_size);
 }
 
+std::string TextAt(Elf* elf, const GElf_Phdr& header) {
+  const Elf_Data* const data =
+      elf_getdata_rawchunk(elf, static_cast<int64_t>(header.p_offset), header.p_filesz, ELF_T_BYTE);
+  if (data == nullptr || data->d_buf == nullptr) return "";
+  const auto* const text = static_cast<const char*>(data->d_buf);
+  return {text, strnlen(text, data->d_size)};
+}
+
 Loading ReadLoading(Elf* elf) {
   Loading loading;
   size_t count = 0;
@@ -62,7 +73,10 @@ Loading ReadLoading(Elf* elf) {
   for (size_t i = 0; i < count; ++i) {
     GElf_Phdr header;
     if (gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr) continue;
-    loading.has_interpreter |= header.p_type == PT_INTERP;
+    if (header.p_type == PT_INTERP) {
+      loading.has_interpreter = true;
+      loading.interpreter = TextAt(elf, header);
+    }
     if (header.p_type == PT_NOTE) loading.is_go |= HasGoNoteAt(elf, header);
     if (header.p_type != PT_DYNAMIC) continue;
     loading.has_dynamic = true;
@@ -107,6 +121,10 @@ void DescribeElf(Elf* elf, BinaryInfo* info) {
   const Loading loading = ReadLoading(elf);
   info->is_static = IsStatic(header, loading);
   info->needs_no_library = loading.has_interpreter && !loading.has_libraries;
+  const std::string& loader = loading.interpreter;
+  if (!loader.empty() && !IsLoaderOfGlibc(loader.data(), loader.size())) {
+    info->foreign_loader = loader;
+  }
   info->is_go = loading.is_go;
   info->is_position_independent = header.e_type == ET_DYN;
   info->description = info->is_static                  ? "a statically linked executable"
@@ -190,6 +208,12 @@ absl::Status CheckProfilable(const BinaryInfo& info, bool needs_debug_info) {
     return absl::FailedPreconditionError(absl::StrFormat(
         "%s is statically linked, so the profiler's library cannot be loaded into it; %s",
         info.path, info.is_go ? kGoRemedy : "link it without -static"));
+  }
+  if (!info.foreign_loader.empty()) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s has the loader %s, so its C library is not glibc, and the profiler's library cannot be "
+        "loaded into it; build it for glibc",
+        info.path, info.foreign_loader));
   }
   if (info.needs_no_library) {
     return absl::FailedPreconditionError(absl::StrFormat(

@@ -33,6 +33,7 @@ struct BinaryInfo {
   std::string description;        // for people: "a shared object", "an empty file"
   bool is_static = false;         // an executable without loader: nothing can be preloaded into it
   bool needs_no_library = false;  // it has a loader, but no libc: nothing preloaded is called
+  std::string foreign_loader;     // its loader, where that is not glibc's: musl's ends the program
   bool is_go = false;
   bool is_position_independent = false;
   bool has_symbols = false;     // .symtab, not only the dynamic ones
@@ -43,7 +44,9 @@ struct BinaryInfo {
   std::string debug_problem;  // why `debug_path` is empty, one sentence
   std::string build_id;       // hexadecimal, or empty
 
-  bool can_be_preloaded() const { return kind == Kind::kElf && !is_static && !needs_no_library; }
+  bool can_be_preloaded() const {
+    return kind == Kind::kElf && !is_static && !needs_no_library && foreign_loader.empty();
+  }
 };
 
 // `debug_search_path` as in ReadOptions.

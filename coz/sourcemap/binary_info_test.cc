@@ -73,6 +73,18 @@ TEST(BinaryInfoTest, StaticExecutablesAreRefused) {
   }
 }
 
+TEST(BinaryInfoTest, ProgramsOfAnotherCLibraryAreRefused) {
+  std::string elf = ReadFileBytes(FixturePath("no_pie"));
+  const size_t loader = elf.find("/lib64/ld-linux-x86-64.so.2");
+  ASSERT_NE(loader, std::string::npos);
+  EXPECT_EQ(Describe(FileWith(elf)).foreign_loader, "");
+  elf.replace(loader, 25, std::string("/lib/ld-musl-x86_64.so.1") + '\0');
+  const BinaryInfo info = Describe(FileWith(elf));
+  EXPECT_EQ(info.foreign_loader, "/lib/ld-musl-x86_64.so.1");
+  EXPECT_FALSE(info.can_be_preloaded());
+  EXPECT_NE(Problem(info).find("build it for glibc"), std::string::npos) << Problem(info);
+}
+
 TEST(BinaryInfoTest, SharedObjectsAreNotStatic) {
   EXPECT_FALSE(Describe("/lib/x86_64-linux-gnu/libm.so.6").is_static);
 }

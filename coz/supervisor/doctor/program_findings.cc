@@ -40,6 +40,13 @@ Finding FileKind(const ProgramFacts& facts) {
             "statically linked, so the profiler's library cannot be loaded into it",
             info.is_go ? sourcemap::kGoRemedy : "link it without -static"};
   }
+  if (!info.foreign_loader.empty()) {
+    return {Grade::kProblem, "file",
+            absl::StrCat("its loader is ", info.foreign_loader,
+                         ", so its C library is not glibc, and the profiler's library cannot be "
+                         "loaded into it"),
+            "build it for glibc"};
+  }
   if (info.needs_no_library) {
     return {Grade::kProblem, "file",
             "linked with no C library, so the profiler's library sees none of its calls",

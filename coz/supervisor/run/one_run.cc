@@ -534,6 +534,7 @@ RunResult Run::Finish() {
   const RunCounters counters = shared::ReadRunCounters(control_.block().counters);
   result.processes_unprofiled =
       static_cast<uint32_t>(counters.processes_without_slot + counters.processes_without_sampling);
+  result.programs_foreign = counters.programs_foreign != 0;
   result.programs_unreachable = counters.programs_unreachable != 0;
   result.processes_unfollowed = static_cast<uint32_t>(counters.processes_unfollowed);
   if (!scheduler_) result.missing_unit = MissingUnit(options_, units_);

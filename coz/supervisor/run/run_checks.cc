@@ -26,8 +26,23 @@ const char* OtherUnit(const sourcemap::BinaryInfo& info, bool needs_debug_info) 
 
 }  // namespace
 
+namespace {
+
+// A launcher gets the profiler's library, too, as what it starts inherits its environment. Into a
+// static one the library is not loaded, which does no harm.
+absl::Status CheckLauncher(const std::string& program) {
+  absl::StatusOr<sourcemap::BinaryInfo> info = sourcemap::DescribeBinary(program);
+  const bool is_script = info.ok() && info->kind == sourcemap::BinaryInfo::Kind::kScript;
+  if (is_script) info = sourcemap::DescribeBinary(info->interpreter);
+  const bool would_break = info.ok() && (info->kind == sourcemap::BinaryInfo::Kind::kForeignElf ||
+                                         !info->foreign_loader.empty());
+  return would_break ? sourcemap::CheckProfilable(*info, false) : absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status CheckProgram(const RunOptions& options, const std::string& program) {
-  if (options.is_launcher) return absl::OkStatus();
+  if (options.is_launcher) return CheckLauncher(program);
   const absl::StatusOr<sourcemap::BinaryInfo> info = sourcemap::DescribeBinary(program);
   if (!info.ok()) return info.status();
   const bool needs_debug_info = options.units.kind == sourcemap::UnitKind::kLine ||
@@ -40,6 +55,7 @@ absl::Status CheckProgram(const RunOptions& options, const std::string& program)
         absl::StrCat(program, " ", kTakesSignalsItself, " (of a launcher: --follow=all)"));
   }
   if (status.ok() || only_libraries) return absl::OkStatus();
+  if (!info->foreign_loader.empty()) return status;
   return absl::Status(status.code(),
                       absl::StrCat(status.message(), OtherUnit(*info, needs_debug_info),
                                    " (of a launcher: --follow=all)"));

@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "coz/base/sanitizer_runtime.h"
+#include "coz/base/preload_needs.h"
 #include "coz/shared/control_block.h"
 
 namespace coz::supervisor {
@@ -68,7 +68,7 @@ std::string PreloadList(const StartOptions& options, absl::string_view others) {
   if (IsSanitizerRuntime(first.data(), first.size())) {
     return absl::StrCat(first, ":", options.preload, others.substr(first.size()));
   }
-  const SanitizerRuntime sanitizer = FindSanitizerRuntime(AT_FDCWD, options.program.c_str());
+  const SanitizerRuntime sanitizer = FindPreloadNeeds(AT_FDCWD, options.program.c_str()).sanitizer;
   return absl::StrCat(sanitizer.name, sanitizer.name[0] != '\0' ? " " : "", options.preload,
                       others.empty() ? "" : ":", others);
 }

@@ -15,8 +15,8 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "coz/base/preload_needs.h"
 #include "coz/base/raw_syscall.h"
-#include "coz/base/sanitizer_runtime.h"
 #include "coz/sync/interpose/preload_environment.h"
 #include "coz/sync/interpose/process_hooks.h"
 #include "coz/sync/interpose/stdio_tables.h"
@@ -76,11 +76,14 @@ int CallWithReachable(const Program& program, char* const* environment, Call cal
   const bool is_unreachable =
       !HasLeftThreadSync() && FindUnreachablePreload(environment) != nullptr;
   if (is_unreachable) g_process_hooks.note_unreachable_program();
-  const bool left_out = HasLeftThreadSync() || is_unreachable;
-  SanitizerRuntime sanitizer;
-  if (!left_out && !StartsWithSanitizer(preload)) {
-    sanitizer = FindSanitizerRuntime(program.folder, program.path);
+  PreloadNeeds needs;
+  if (!HasLeftThreadSync() && !is_unreachable) {
+    needs = FindPreloadNeeds(program.folder, program.path);
+    if (!needs.can_load) g_process_hooks.note_foreign_program();
   }
+  const bool left_out = HasLeftThreadSync() || is_unreachable || !needs.can_load;
+  const SanitizerRuntime sanitizer =
+      StartsWithSanitizer(preload) ? SanitizerRuntime() : needs.sanitizer;
   const size_t entries = CountEntries(environment);
   if ((!left_out && sanitizer.name[0] == '\0') || entries > kMostEntries) return call(environment);
   char** const copy = static_cast<char**>(alloca(entries * sizeof(char*)));

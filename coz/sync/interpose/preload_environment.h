@@ -3,7 +3,7 @@
 // libcoz.so is left out where the dynamic linker could not open it, or where libcoz.so could not
 // reach the supervisor. That is so after the process has changed its user, its root folder or its
 // mounts. The linker or libcoz.so would then complain on the program's standard error. A
-// sanitizer's library (sanitizer_runtime.h) goes before libcoz.so, with a space between them. The
+// sanitizer's library (preload_needs.h) goes before libcoz.so, with a space between them. The
 // space tells the new process that coz has put the library there. It takes it out of its own
 // environment again. Where a program has replaced LD_PRELOAD, libcoz.so goes before what it has put
 // there.
@@ -19,7 +19,7 @@
 
 #include <cstddef>
 
-#include "coz/base/sanitizer_runtime.h"
+#include "coz/base/preload_needs.h"
 
 namespace coz::interpose {
 

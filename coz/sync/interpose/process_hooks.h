@@ -19,6 +19,8 @@ struct ProcessHooks {
   // A program is about to start without the library, because it could not use it
   // (preload_environment.h).
   void (*note_unreachable_program)() = [] {};
+  // The same, because its loader is not glibc's of this machine (coz/base/preload_needs.h).
+  void (*note_foreign_program)() = [] {};
   // Before execve, and after one that has failed, in a profiled process.
   void (*prepare_for_exec)() = [] {};
   void (*resume_after_failed_exec)() = [] {};
