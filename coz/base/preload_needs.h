@@ -1,5 +1,5 @@
 // Says what of a program's file decides how libcoz.so is preloaded into it: whether its loader can
-// do that at all, and which sanitizer's library it is linked with (gcc links it as a shared object).
+// do that at all, and which sanitizer's library it is linked with (gcc links a shared object).
 //
 // A loader of 32 bits complains on the program's standard error, and one of another C library than
 // glibc (musl) ends the program. The sanitizer's library has to be the first in the process:
