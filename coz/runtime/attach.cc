@@ -166,7 +166,7 @@ __attribute__((constructor)) void InitRuntime() {
   interpose::ResolveRealCalls();
   interpose::TakeOutSanitizer(environ);
   interpose::NoteOwnLibrary(environ);
-  if (KindOfProgram() == ProgramKind::kWithoutLibc) return;
+  if (KindOfProgram() == ProgramKind::kWithoutLibc || RunsUnderValgrind()) return;
   if (IsGuardOnly()) return GuardBreakpoints();
   if (shared::ControlBlock* control = shared::MapControlBlock()) Attach(control);
 }

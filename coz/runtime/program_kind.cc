@@ -4,6 +4,8 @@
 #include <link.h>
 
 #include <cstddef>
+#include <cstdlib>
+#include <cstring>
 
 #include "coz/base/go_note.h"
 
@@ -45,6 +47,12 @@ ProgramKind KindOfProgram() {
     return found;
   }();
   return kind;
+}
+
+// Valgrind preloads libraries of these names.
+bool RunsUnderValgrind() {
+  const char* const preloaded = getenv("LD_PRELOAD");
+  return preloaded != nullptr && strstr(preloaded, "/vgpreload_") != nullptr;
 }
 
 }  // namespace coz::runtime

@@ -23,6 +23,10 @@ enum class ProgramKind {
 
 ProgramKind KindOfProgram();
 
+// Whether the process is Valgrind's, which runs the program's code itself. Samples would come to
+// Valgrind, and end it.
+bool RunsUnderValgrind();
+
 }  // namespace coz::runtime
 
 #endif  // COZ_RUNTIME_PROGRAM_KIND_H_

@@ -18,6 +18,7 @@ using ::coz::testing::Coz;
 using ::coz::testing::ExpectOneSentence;
 using ::coz::testing::Puppet;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 using RefusalsTest = ::coz::testing::CozRunTest;
 
@@ -59,6 +60,23 @@ TEST_F(RefusalsTest, SaysThatAProgramIsForAnotherCLibrary) {
   EXPECT_EQ(started.status, 7);
   EXPECT_EQ(started.output, "hello\n");
   EXPECT_THAT(started.errors, HasSubstr("another C library than glibc (musl)"));
+}
+
+// Valgrind is known by the names of its libraries. The loader passes over those that are not there.
+TEST_F(RefusalsTest, LeavesAProgramUnderValgrindAlone) {
+  for (const std::string name : {"vgpreload_core-amd64-linux.so", "other.so"}) {
+    const CommandResult result =
+        Run({"--follow=all", "-b", "%busy"},
+            {"/bin/sh", "-c", "LD_PRELOAD=" + Path(name) + " " + Puppet("busy") + " 1; exit $?"});
+    EXPECT_EQ(result.status, 0);
+    EXPECT_EQ(result.output, "hello\nbye\n");
+    const auto is_left_alone = HasSubstr("nothing was measured");
+    if (name == "other.so") {
+      EXPECT_THAT(result.errors, Not(is_left_alone));
+    } else {
+      EXPECT_THAT(result.errors, is_left_alone);
+    }
+  }
 }
 
 TEST_F(RefusalsTest, SaysThatThereIsNoDebugInformation) {
