@@ -17,7 +17,7 @@ namespace {
 
 std::string FileWith(const std::string& name, const std::string& bytes) {
   const char* const folder = getenv("TEST_TMPDIR");
-  const std::string path = std::string(folder != nullptr ? folder : "/tmp") + "/" + name;
+  std::string path = std::string(folder != nullptr ? folder : "/tmp") + "/" + name;
   std::ofstream(path, std::ios::binary) << bytes;
   return path;
 }
