@@ -59,10 +59,10 @@ void PrintProcesses(const supervisor::RunResult& result) {
         ProcessesWere(result.processes_unprofiled), shared::kMaxProcesses));
   }
   if (result.programs_foreign) {
-    Say("programs were not profiled that are of 32 bits or linked against another C library than "
-        "glibc (musl), as the profiler's library cannot be loaded into them; build them for 64 "
-        "bits "
-        "and glibc");
+    Say("programs were not profiled that are of 32 bits, or whose loader is not of glibc 2.35 or "
+        "later, as the profiler's library cannot be loaded into them; build them for this "
+        "machine's "
+        "glibc");
   }
   if (result.programs_unreachable) {
     Say("programs were not profiled that a process started after it had changed its user, root "

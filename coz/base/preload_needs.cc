@@ -64,14 +64,63 @@ uint64_t OffsetOf(const Segments& segments, uint64_t address) {
   return 0;
 }
 
-// A static program has no interpreter, and nothing is preloaded into it.
-bool HasLoaderOfGlibc(const File& file, const Segments& segments) {
+// The last part of a path.
+const char* NameIn(const char* path, size_t length) {
+  const char* name = path;
+  for (size_t i = 0; i < length; ++i) {
+    if (path[i] == '/') name = path + i + 1;
+  }
+  return name;
+}
+
+bool Begins(const char* text, size_t length, const char* with) {
+  return length >= strlen(with) && strncmp(text, with, strlen(with)) == 0;
+}
+
+bool IsLoaderOfGlibc(const char* loader) {
+  const char* const name = NameIn(loader, strlen(loader));
+  // The last one is the file that the others led to before glibc 2.34.
+  return Begins(name, strlen(name), "ld-linux") || Begins(name, strlen(name), "ld-lsb") ||
+         Begins(name, strlen(name), "ld-2.");
+}
+
+// Whether the text stands in the file. True where the file cannot be read.
+bool Holds(const File& file, const char* text) {
+  const size_t length = strlen(text);
+  char part[4096];
+  size_t kept = 0;  // from the part before, as the text may lie across both
+  for (uint64_t at = 0;; at += sizeof(part) - kept) {
+    if (at > 0) memmove(part, part + sizeof(part) - length, kept = length);
+    const size_t got = file.Read(part + kept, sizeof(part) - kept, at);
+    if (got == 0) return at == 0;
+    if (memmem(part, kept + got, text, length) != nullptr) return true;
+    if (got < sizeof(part) - kept) return false;
+  }
+}
+
+// The newest version that libcoz.so needs of glibc's loader.
+constexpr char kVersion[] = "GLIBC_2.35";
+
+}  // namespace
+
+bool CanLoadLibrary(const char* loader) {
+  if (strcmp(loader, "/lib64/ld-linux-x86-64.so.2") == 0) return true;  // this machine's
+  return IsLoaderOfGlibc(loader) && Holds(File(AT_FDCWD, loader), kVersion);
+}
+
+namespace {
+
+// `path` is that of the program, which may be a loader that is called to start another.
+bool HasSuitableLoader(const File& file, const char* path, const Segments& segments) {
   const Elf64_Phdr* const interpreter = Find(segments, PT_INTERP);
-  if (interpreter == nullptr) return true;
+  if (interpreter == nullptr) {
+    const bool is_loader = Begins(NameIn(path, strlen(path)), strlen(path), "ld-");
+    return !is_loader || CanLoadLibrary(path);  // nothing is preloaded into a static program
+  }
   char name[256];
-  const size_t bytes = interpreter->p_filesz < sizeof(name) ? interpreter->p_filesz : sizeof(name);
-  const size_t got = file.Read(name, bytes, interpreter->p_offset);
-  return got == 0 || IsLoaderOfGlibc(name, strnlen(name, got));
+  const size_t got = file.Read(name, sizeof(name) - 1, interpreter->p_offset);
+  name[got < interpreter->p_filesz ? got : interpreter->p_filesz] = '\0';
+  return name[0] == '\0' || CanLoadLibrary(name);
 }
 
 SanitizerRuntime SanitizerOf(const File& file, const Segments& segments) {
@@ -113,7 +162,7 @@ bool ReadInterpreter(const File& file, char (&interpreter)[kScriptBytes]) {
   return length > 0;
 }
 
-PreloadNeeds NeedsOf(const File& file) {
+PreloadNeeds NeedsOf(const File& file, const char* path) {
   Elf64_Ehdr header;
   if (file.Read(&header, sizeof(header), 0) != sizeof(header) ||
       memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
@@ -124,7 +173,7 @@ PreloadNeeds NeedsOf(const File& file) {
   needs.can_load = header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_machine == EM_X86_64;
   Segments segments;
   if (!needs.can_load || !ReadSegments(file, header, &segments)) return needs;
-  needs.can_load = HasLoaderOfGlibc(file, segments);
+  needs.can_load = HasSuitableLoader(file, path, segments);
   needs.sanitizer = SanitizerOf(file, segments);
   return needs;
 }
@@ -132,27 +181,11 @@ PreloadNeeds NeedsOf(const File& file) {
 }  // namespace
 
 bool IsSanitizerRuntime(const char* library, size_t length) {
-  const char* name = library;
-  for (size_t i = 0; i < length; ++i) {
-    if (library[i] == '/') name = library + i + 1;
-  }
+  const char* const name = NameIn(library, length);
   const size_t rest = length - static_cast<size_t>(name - library);
   for (const char* const known :
        {"libasan.so", "libtsan.so", "libclang_rt.asan", "libclang_rt.tsan"}) {
-    if (rest >= strlen(known) && strncmp(name, known, strlen(known)) == 0) return true;
-  }
-  return false;
-}
-
-bool IsLoaderOfGlibc(const char* loader, size_t length) {
-  const char* name = loader;
-  for (size_t i = 0; i < length; ++i) {
-    if (loader[i] == '/') name = loader + i + 1;
-  }
-  const size_t rest = length - static_cast<size_t>(name - loader);
-  // The last one is the file that the others led to before glibc 2.34.
-  for (const char* const known : {"ld-linux", "ld-lsb", "ld-2."}) {
-    if (rest >= strlen(known) && strncmp(name, known, strlen(known)) == 0) return true;
+    if (Begins(name, rest, known)) return true;
   }
   return false;
 }
@@ -161,7 +194,7 @@ PreloadNeeds FindPreloadNeeds(int folder, const char* path) {
   char interpreter[kScriptBytes];
   for (int scripts = 0; scripts <= kMostScripts; ++scripts) {
     const File file(folder, path);
-    if (!ReadInterpreter(file, interpreter)) return NeedsOf(file);
+    if (!ReadInterpreter(file, interpreter)) return NeedsOf(file, path);
     folder = AT_FDCWD;
     path = interpreter;
   }

@@ -1,10 +1,11 @@
 // Says what of a program's file decides how libcoz.so is preloaded into it: whether its loader can
 // do that at all, and which sanitizer's library it is linked with (gcc links a shared object).
 //
-// A loader of 32 bits complains on the program's standard error, and one of another C library than
-// glibc (musl) ends the program. The sanitizer's library has to be the first in the process:
-// otherwise the address sanitizer ends the program, and the thread sanitizer reports what it misses
-// as mistakes. So it stands before libcoz.so in LD_PRELOAD, in that program's environment alone.
+// A loader of 32 bits complains on the program's standard error. One of another C library than
+// glibc (musl), or of a glibc before 2.35, ends the program. The sanitizer's library has to be the
+// first in the process: otherwise the address sanitizer ends the program, and the thread sanitizer
+// reports what it misses as mistakes. So it stands before libcoz.so in LD_PRELOAD, in that
+// program's environment alone.
 //
 // Shape    a value; a script's needs are those of its interpreter
 // Units    bytes
@@ -24,16 +25,16 @@ struct SanitizerRuntime {
 };
 
 struct PreloadNeeds {
-  bool can_load = true;  // false: of 32 bits, for another machine, or for another C library
+  bool can_load = true;  // false: 32 bits, another machine, another C library, an old glibc
   SanitizerRuntime sanitizer;
 };
 
 // What the program at `path`, relative to `folder` (a descriptor or AT_FDCWD), needs.
 PreloadNeeds FindPreloadNeeds(int folder, const char* path);
 
-// True for /lib64/ld-linux-x86-64.so.2 and the other names of glibc's loader. `length` characters
-// of `loader`, a program's interpreter.
-bool IsLoaderOfGlibc(const char* loader, size_t length);
+// Whether a program's interpreter is a glibc's that has what libcoz.so needs. True for one that has
+// a name of glibc's and cannot be read.
+bool CanLoadLibrary(const char* loader);
 
 // True for libasan.so.8, /usr/lib/…/libtsan.so.2, libclang_rt.asan-x86_64.so and the like. `length`
 // characters of `library`.

@@ -63,6 +63,22 @@ TEST(PreloadNeedsTest, ProgramsOfOtherLibrariesAreNot) {
   }
 }
 
+TEST(PreloadNeedsTest, ProgramsOfAnOldGlibcAreNot) {
+  const std::string before(4090, 'x');  // a version that lies across two parts of the file
+  const std::string old =
+      FileWith("ld-linux-x86-64.so.2", before + "GLIBC_2.34" + before + "GLIBC_2");
+  EXPECT_FALSE(CanLoadInto(Program(old)));
+  const std::string other = FileWith("ld-2.35.so", before + "GLIBC_2.35" + before);
+  EXPECT_TRUE(CanLoadInto(Program(other)));
+}
+
+TEST(PreloadNeedsTest, LoaderThatIsCalledIsOneItself) {
+  EXPECT_FALSE(CanLoad(FileWith("ld-musl-x86_64.so.1", Program(""))));
+  EXPECT_FALSE(CanLoad(FileWith("ld-linux-x86-64.so.2", Program("") + "GLIBC_2.34")));
+  EXPECT_TRUE(CanLoad(FileWith("ld-linux-x86-64.so.2", Program("") + "GLIBC_2.35")));
+  EXPECT_TRUE(CanLoad("/lib64/ld-linux-x86-64.so.2"));
+}
+
 TEST(PreloadNeedsTest, ProgramsOfOtherMachinesAreNot) {
   EXPECT_FALSE(CanLoadInto(Program("/lib/ld-linux.so.2", ELFCLASS32, EM_386)));
   EXPECT_FALSE(CanLoadInto(Program("/libx32/ld-linux-x32.so.2", ELFCLASS32)));

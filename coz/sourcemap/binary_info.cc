@@ -122,9 +122,7 @@ void DescribeElf(Elf* elf, BinaryInfo* info) {
   info->is_static = IsStatic(header, loading);
   info->needs_no_library = loading.has_interpreter && !loading.has_libraries;
   const std::string& loader = loading.interpreter;
-  if (!loader.empty() && !IsLoaderOfGlibc(loader.data(), loader.size())) {
-    info->foreign_loader = loader;
-  }
+  if (!loader.empty() && !CanLoadLibrary(loader.c_str())) info->foreign_loader = loader;
   info->is_go = loading.is_go;
   info->is_position_independent = header.e_type == ET_DYN;
   info->description = info->is_static                  ? "a statically linked executable"
@@ -211,8 +209,8 @@ absl::Status CheckProfilable(const BinaryInfo& info, bool needs_debug_info) {
   }
   if (!info.foreign_loader.empty()) {
     return absl::FailedPreconditionError(absl::StrFormat(
-        "%s has the loader %s, so its C library is not glibc, and the profiler's library cannot be "
-        "loaded into it; build it for glibc",
+        "%s has the loader %s, which is not of glibc 2.35 or later, so the profiler's library "
+        "cannot be loaded into it; build it for this machine's glibc",
         info.path, info.foreign_loader));
   }
   if (info.needs_no_library) {

@@ -33,7 +33,8 @@ struct BinaryInfo {
   std::string description;        // for people: "a shared object", "an empty file"
   bool is_static = false;         // an executable without loader: nothing can be preloaded into it
   bool needs_no_library = false;  // it has a loader, but no libc: nothing preloaded is called
-  std::string foreign_loader;     // its loader, where that is not glibc's: musl's ends the program
+  std::string
+      foreign_loader;  // where that is not a glibc's of 2.35 or later: it would end the program
   bool is_go = false;
   bool is_position_independent = false;
   bool has_symbols = false;     // .symtab, not only the dynamic ones

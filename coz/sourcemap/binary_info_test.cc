@@ -82,7 +82,8 @@ TEST(BinaryInfoTest, ProgramsOfAnotherCLibraryAreRefused) {
   const BinaryInfo info = Describe(FileWith(elf));
   EXPECT_EQ(info.foreign_loader, "/lib/ld-musl-x86_64.so.1");
   EXPECT_FALSE(info.can_be_preloaded());
-  EXPECT_NE(Problem(info).find("build it for glibc"), std::string::npos) << Problem(info);
+  EXPECT_NE(Problem(info).find("build it for this machine's glibc"), std::string::npos)
+      << Problem(info);
 }
 
 TEST(BinaryInfoTest, SharedObjectsAreNotStatic) {

@@ -41,11 +41,12 @@ Finding FileKind(const ProgramFacts& facts) {
             info.is_go ? sourcemap::kGoRemedy : "link it without -static"};
   }
   if (!info.foreign_loader.empty()) {
-    return {Grade::kProblem, "file",
-            absl::StrCat("its loader is ", info.foreign_loader,
-                         ", so its C library is not glibc, and the profiler's library cannot be "
-                         "loaded into it"),
-            "build it for glibc"};
+    return {
+        Grade::kProblem, "file",
+        absl::StrCat("its loader is ", info.foreign_loader,
+                     ", which is not of glibc 2.35 or later, so the profiler's library cannot be "
+                     "loaded into it"),
+        "build it for this machine's glibc"};
   }
   if (info.needs_no_library) {
     return {Grade::kProblem, "file",
