@@ -117,7 +117,7 @@ bool HasSuitableLoader(const File& file, const char* path, const Segments& segme
     const bool is_loader = Begins(NameIn(path, strlen(path)), strlen(path), "ld-");
     return !is_loader || CanLoadLibrary(path);  // nothing is preloaded into a static program
   }
-  char name[256];
+  char name[256] = "";
   const size_t got = file.Read(name, sizeof(name) - 1, interpreter->p_offset);
   name[got < interpreter->p_filesz ? got : interpreter->p_filesz] = '\0';
   return name[0] == '\0' || CanLoadLibrary(name);
@@ -191,7 +191,7 @@ bool IsSanitizerRuntime(const char* library, size_t length) {
 }
 
 PreloadNeeds FindPreloadNeeds(int folder, const char* path) {
-  char interpreter[kScriptBytes];
+  char interpreter[kScriptBytes] = "";
   for (int scripts = 0; scripts <= kMostScripts; ++scripts) {
     const File file(folder, path);
     if (!ReadInterpreter(file, interpreter)) return NeedsOf(file, path);
