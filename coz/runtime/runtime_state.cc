@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 
 #include "coz/base/raw_syscall.h"
@@ -37,25 +38,43 @@ void OccupySlot(shared::ThreadSlot& slot) {
   slot.state.store(shared::ThreadState::kRunning, std::memory_order_release);
 }
 
+namespace {
+
+// Since a thread has begun to take a slot, until it has it.
+__thread bool t_is_taking_slot __attribute__((tls_model("initial-exec"))) = false;
+
+delay::ThreadLedger* TakeSlot(const shared::ProcessSlot& process) {
+  shared::ThreadSlot* const slot =
+      shared::ReserveThreadSlot(*g_control, shared::IndexOf(*g_control, process), g_pid);
+  if (slot == nullptr) {
+    t_left = true;  // counted once
+    return nullptr;
+  }
+  OccupySlot(*slot);
+  interpose::EnterThreadSync(&slot->ledger,
+                             g_control->ledger.global_delay_ns.load(std::memory_order_relaxed));
+  if (g_is_late) {
+    interpose::NoteAlternateStackHere();
+    interpose::ArmThreadExitAnywhere();
+    sampler::SampleLateThread();
+  }
+  return &slot->ledger;
+}
+
+}  // namespace
+
 shared::ThreadSlot* CurrentSlot() {
   delay::ThreadLedger* ledger = interpose::LedgerEvenIfUnseen();
   const shared::ProcessSlot* const process = g_process;
   if (ledger == nullptr && process != nullptr && !t_left && !interpose::HasLeftThreadSync()) {
-    shared::ThreadSlot* slot =
-        shared::ReserveThreadSlot(*g_control, shared::IndexOf(*g_control, *process), g_pid);
-    if (slot == nullptr) {
-      t_left = true;  // counted once
-      return nullptr;
-    }
-    OccupySlot(*slot);
-    interpose::EnterThreadSync(&slot->ledger,
-                               g_control->ledger.global_delay_ns.load(std::memory_order_relaxed));
-    if (g_is_late) {
-      interpose::NoteAlternateStackHere();
-      interpose::ArmThreadExitAnywhere();
-      sampler::SampleLateThread();
-    }
-    ledger = &slot->ledger;
+    // A sample that comes meanwhile would take a second slot for the thread.
+    if (t_is_taking_slot) return nullptr;
+    t_is_taking_slot = true;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    ledger = interpose::LedgerEvenIfUnseen();  // one that came before has taken a slot
+    if (ledger == nullptr) ledger = TakeSlot(*process);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    t_is_taking_slot = false;
   }
   return ledger == nullptr ? nullptr : &SlotOf(ledger);
 }
