@@ -101,11 +101,15 @@ bool Holds(const File& file, const char* text) {
 // The newest version that libcoz.so needs of glibc's loader.
 constexpr char kVersion[] = "GLIBC_2.35";
 
+bool IsSuitable(const char* loader, const File& file) {
+  return IsLoaderOfGlibc(loader) && Holds(file, kVersion);
+}
+
 }  // namespace
 
 bool CanLoadLibrary(const char* loader) {
   if (strcmp(loader, "/lib64/ld-linux-x86-64.so.2") == 0) return true;  // this machine's
-  return IsLoaderOfGlibc(loader) && Holds(File(AT_FDCWD, loader), kVersion);
+  return IsSuitable(loader, File(AT_FDCWD, loader));
 }
 
 namespace {
@@ -114,8 +118,9 @@ namespace {
 bool HasSuitableLoader(const File& file, const char* path, const Segments& segments) {
   const Elf64_Phdr* const interpreter = Find(segments, PT_INTERP);
   if (interpreter == nullptr) {
-    const bool is_loader = Begins(NameIn(path, strlen(path)), strlen(path), "ld-");
-    return !is_loader || CanLoadLibrary(path);  // nothing is preloaded into a static program
+    const char* const name = NameIn(path, strlen(path));
+    const bool is_loader = Begins(name, strlen(name), "ld-");
+    return !is_loader || IsSuitable(path, file);  // nothing is preloaded into a static program
   }
   char name[256] = "";
   const size_t got = file.Read(name, sizeof(name) - 1, interpreter->p_offset);

@@ -112,6 +112,8 @@ TEST(PreloadNeedsTest, ProgramIsFoundByItsFolderOrDescriptor) {
   const std::string path = FileWith("by_descriptor", Program("/lib/ld-musl-x86_64.so.1"));
   const int folder = open(path.substr(0, path.rfind('/')).c_str(), O_RDONLY | O_DIRECTORY);
   EXPECT_FALSE(FindPreloadNeeds(folder, "by_descriptor").can_load);
+  FileWith("ld-2.30.so", Program("") + "GLIBC_2.30");
+  EXPECT_FALSE(FindPreloadNeeds(folder, "ld-2.30.so").can_load) << "is not in the working folder";
 }
 
 }  // namespace

@@ -92,8 +92,19 @@ void NoteSignalAction(int signo) {
   if (NoteIfItEndsCalls(signo) && installed_handler != nullptr) Install();
 }
 
+namespace {
+
+// The program may have its own action back (a child of fork that is not profiled).
+bool IsInstalled() {
+  KernelSigaction action = {};
+  return installed_handler != nullptr && GetKernelSigaction(installed_signo, &action) == 0 &&
+         action.handler == reinterpret_cast<uint64_t>(installed_handler);
+}
+
+}  // namespace
+
 void HandleOffAlternateStacks() {
-  if (on_stack.exchange(0) != 0 && installed_handler != nullptr) Install();
+  if (on_stack.exchange(0) != 0 && IsInstalled()) Install();
 }
 
 void TakeDefaultAction(int signo) {

@@ -28,7 +28,8 @@ int InstallSignalHandler(int signo, SiginfoHandler handler);
 // InterruptedCall. Calls must not overlap.
 void NoteSignalAction(int signo);
 
-// From now on the installed handler, and each later one, runs on the stack of the interrupted code.
+// From now on the handler, where it is installed, and each later one run on the stack of the
+// interrupted code.
 void HandleOffAlternateStacks();
 
 // Takes the default action for `signo` now, in the calling thread, even within a handler of it.

@@ -33,8 +33,8 @@ struct BinaryInfo {
   std::string description;        // for people: "a shared object", "an empty file"
   bool is_static = false;         // an executable without loader: nothing can be preloaded into it
   bool needs_no_library = false;  // it has a loader, but no libc: nothing preloaded is called
-  std::string
-      foreign_loader;  // where that is not a glibc's of 2.35 or later: it would end the program
+  // The loader, where it is not of a glibc of 2.35 or later: it would end the program.
+  std::string foreign_loader;
   bool is_go = false;
   bool is_position_independent = false;
   bool has_symbols = false;     // .symtab, not only the dynamic ones

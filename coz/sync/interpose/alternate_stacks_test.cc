@@ -123,6 +123,18 @@ TEST_F(AlternateStacksTest, ThatWereSharedBeforeTheSampledSignalWasTakenAreNotUs
   EXPECT_FALSE(found->uses_stacks);
 }
 
+TEST_F(AlternateStacksTest, LeaveTheProgramsActionAloneWhereItHasThatBack) {
+  const Found found = InSampledChild([this](Found* result) {
+    LiftSignalShield();
+    result->failures += Set(stack_) != 0 ? 1 : 0;
+    std::thread([&] { result->failures += Set(stack_) != 0 ? 1 : 0; }).join();
+    KernelSigaction action = {};
+    GetKernelSigaction(kReserved, &action);
+    result->failures += action.handler != 0 ? 1 : 0;  // SIG_DFL
+  });
+  EXPECT_EQ(found.failures, 0);
+}
+
 TEST_F(AlternateStacksTest, ThatAThreadHandsOnAreUsed) {
   const Found found = InSampledChild([this](Found* result) {
     result->failures += Set(stack_) != 0 ? 1 : 0;
