@@ -1,19 +1,17 @@
 #include "coz/runtime/progress_points.h"
 
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "coz/runtime/coz.h"
+#include "coz/testing/zeroed_control.h"
 #include "gtest/gtest.h"
 
 namespace coz::runtime {
 namespace {
 
-std::unique_ptr<shared::ControlBlock> NewControl() {
-  return std::make_unique<shared::ControlBlock>();
-}
+testing::OwnedControl NewControl() { return testing::ZeroedControl(); }
 
 TEST(ProgressPointsTest, FindsAPointByKindAndName) {
   const auto control = NewControl();

@@ -2,12 +2,12 @@
 
 #include <setjmp.h>
 
-#include <memory>
 #include <thread>
 
 #include "coz/base/clock.h"
 #include "coz/runtime/runtime_state.h"
 #include "coz/sync/interpose/thread_sync.h"
+#include "coz/testing/zeroed_control.h"
 #include "gtest/gtest.h"
 
 namespace coz::runtime {
@@ -79,7 +79,7 @@ class SampleHandlerTest : public ::testing::Test {
     g_in_pause = InPause::kNothing;
   }
 
-  const std::unique_ptr<shared::ControlBlock> control_ = std::make_unique<shared::ControlBlock>();
+  const testing::OwnedControl control_ = testing::ZeroedControl();
 };
 
 TEST_F(SampleHandlerTest, SampleInAPauseCountsNowhere) {

@@ -4,6 +4,7 @@
 
 #include "coz/base/clock.h"
 #include "coz/sync/delay/accrual.h"
+#include "coz/testing/zeroed_control.h"
 #include "gtest/gtest.h"
 
 namespace coz::runtime {
@@ -11,7 +12,7 @@ namespace {
 
 class TimedVisitsTest : public ::testing::Test {
  protected:
-  const std::unique_ptr<shared::ControlBlock> control_ = std::make_unique<shared::ControlBlock>();
+  const testing::OwnedControl control_ = testing::ZeroedControl();
 };
 
 TEST_F(TimedVisitsTest, SumOfTimesGivesTheTimeSpentBetween) {

@@ -1,9 +1,8 @@
 #include "coz/shared/charged_pairs.h"
 
-#include <memory>
-
 #include "coz/base/clock.h"
 #include "coz/sync/delay/delay_ledger.h"
+#include "coz/testing/zeroed_control.h"
 #include "gtest/gtest.h"
 
 namespace coz::shared {
@@ -11,7 +10,7 @@ namespace {
 
 class ChargedPairsTest : public ::testing::Test {
  protected:
-  ChargedPairsTest() : control_(std::make_unique<ControlBlock>()) {
+  ChargedPairsTest() : control_(testing::ZeroedControl()) {
     control_->threads_high_water = 2;
     control_->charged_pairs[0].begin = 0;
     control_->charged_pairs[0].end = 1;
@@ -22,7 +21,7 @@ class ChargedPairsTest : public ::testing::Test {
     ChargePairs(*control_, rise_ns, &budget);
   }
 
-  std::unique_ptr<ControlBlock> control_;
+  testing::OwnedControl control_;
 };
 
 TEST_F(ChargedPairsTest, NumberUnderWayIsThatOfAllCounters) {

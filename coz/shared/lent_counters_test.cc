@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "coz/base/reserved_descriptors.h"
 #include "coz/points/visit_counter.h"
 #include "coz/testing/capabilities.h"
+#include "coz/testing/zeroed_control.h"
 #include "gtest/gtest.h"
 
 namespace coz::shared {
@@ -24,9 +24,7 @@ __attribute__((noipa)) void Visit() { asm volatile(""); }
 // The test is supervisor and program in one.
 class LentCountersTest : public ::testing::Test {
  protected:
-  LentCountersTest() : control_(std::make_unique<ControlBlock>()) {
-    control_->supervisor_pid = getpid();
-  }
+  LentCountersTest() : control_(testing::ZeroedControl()) { control_->supervisor_pid = getpid(); }
   ~LentCountersTest() override {
     ForgetLentCounters();
     for (int fd = NextReservedDescriptor(0); fd >= 0; fd = NextReservedDescriptor(fd + 1)) {
@@ -76,7 +74,7 @@ class LentCountersTest : public ::testing::Test {
     return copies;
   }
 
-  std::unique_ptr<ControlBlock> control_;
+  testing::OwnedControl control_;
   std::vector<points::VisitCounter> counters_;
   uint64_t visits_ = 0;
 };

@@ -1,7 +1,6 @@
 #include "coz/shared/process_slots.h"
 
-#include <memory>
-
+#include "coz/testing/zeroed_control.h"
 #include "gtest/gtest.h"
 
 namespace coz::shared {
@@ -10,7 +9,7 @@ namespace {
 constexpr uint64_t kPlace = 0x401000;
 
 // Zero-initialised, as the supervisor's memfd is.
-std::unique_ptr<ControlBlock> NewControl() { return std::make_unique<ControlBlock>(); }
+testing::OwnedControl NewControl() { return testing::ZeroedControl(); }
 
 TEST(ProcessSlotsTest, ChildOfForkHasItsParentsCountedPlaces) {
   const auto control = NewControl();

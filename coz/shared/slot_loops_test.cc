@@ -1,8 +1,8 @@
 #include "coz/shared/slot_loops.h"
 
-#include <memory>
 #include <vector>
 
+#include "coz/testing/zeroed_control.h"
 #include "gtest/gtest.h"
 
 namespace coz::shared {
@@ -19,7 +19,7 @@ class SlotLoopsTest : public ::testing::Test {
     }
   }
 
-  std::unique_ptr<ControlBlock> control_ = std::make_unique<ControlBlock>();
+  testing::OwnedControl control_ = testing::ZeroedControl();
   std::vector<int32_t> seen_;
 };
 

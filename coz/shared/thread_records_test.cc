@@ -4,20 +4,20 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "coz/shared/thread_slots.h"
+#include "coz/testing/zeroed_control.h"
 #include "gtest/gtest.h"
 
 namespace coz::shared {
 namespace {
 
 // Zero-initialised, as the supervisor's memfd is.
-std::unique_ptr<ControlBlock> NewControl() {
-  auto control = std::make_unique<ControlBlock>();
+testing::OwnedControl NewControl() {
+  auto control = testing::ZeroedControl();
   control->ended_threads.has_reader = 1;
   control->points[0].kind = PointKind::kPlace;
   control->points[0].state = PointState::kReady;
@@ -49,7 +49,7 @@ class ThreadRecordsTest : public ::testing::Test {
   }
   uint64_t count() const { return control_->ended_threads.next; }
 
-  std::unique_ptr<ControlBlock> control_ = NewControl();
+  testing::OwnedControl control_ = NewControl();
 };
 
 TEST_F(ThreadRecordsTest, AnEndedThreadLeavesItsFigures) {

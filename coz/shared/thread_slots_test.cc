@@ -3,13 +3,13 @@
 #include <unistd.h>
 
 #include <array>
-#include <memory>
 #include <set>
 #include <thread>
 #include <vector>
 
 #include "coz/shared/slot_loops.h"
 #include "coz/testing/in_child.h"
+#include "coz/testing/zeroed_control.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -20,7 +20,7 @@ using ::testing::AnyOf;
 using ::testing::ElementsAre;
 
 // Zero-initialised, as the supervisor's memfd is.
-std::unique_ptr<ControlBlock> NewControl() { return std::make_unique<ControlBlock>(); }
+testing::OwnedControl NewControl() { return testing::ZeroedControl(); }
 
 ThreadSlot* Reserve(ControlBlock& control) { return ReserveThreadSlot(control, 0, 1); }
 

@@ -1,11 +1,11 @@
 #include "coz/supervisor/points/api_functions.h"
 
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "coz/shared/control_block.h"
+#include "coz/testing/zeroed_control.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -25,7 +25,7 @@ class ApiFunctionsTest : public ::testing::Test {
     return functions_.LookInFile(control_.get(), kLibrary);
   }
 
-  std::unique_ptr<shared::ControlBlock> control_ = std::make_unique<shared::ControlBlock>();
+  testing::OwnedControl control_ = testing::ZeroedControl();
   ApiFunctions functions_;
 };
 

@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <memory>
 #include <vector>
 
 #include "coz/patch/place_plan.h"
@@ -13,6 +12,7 @@
 #include "coz/supervisor/points/place_in_file.h"
 #include "coz/supervisor/points/plan_in_file.h"
 #include "coz/supervisor/target/mapped_code.h"
+#include "coz/testing/zeroed_control.h"
 #include "gtest/gtest.h"
 
 namespace coz::supervisor {
@@ -44,7 +44,7 @@ class CodeCountersTest : public ::testing::Test {
     counters_.Poll();
   }
 
-  std::unique_ptr<shared::ControlBlock> control_ = std::make_unique<shared::ControlBlock>();
+  testing::OwnedControl control_ = testing::ZeroedControl();
   CodeCounters counters_{control_.get()};
 };
 

@@ -5,12 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "coz/base/clock.h"
 #include "coz/shared/control_block.h"
+#include "coz/testing/zeroed_control.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -34,7 +34,7 @@ TEST(CountedFunctionsTest, DoesNotTimeWhereTheTargetHasTakenAllNumbers) {
   auto counted = CountedFunctions::Prepare(options, "/proc/self/exe", false);
   if (absl::IsFailedPrecondition(counted.status())) GTEST_SKIP() << counted.status();
   ASSERT_TRUE(counted.ok()) << counted.status();
-  const auto control = std::make_unique<shared::ControlBlock>();
+  const auto control = testing::ZeroedControl();
   for (auto& function : control->timed_functions) function = 1;
   (*counted)->TakeSlots(control.get());
   EXPECT_EQ(control->api.count, 0u) << "it lies behind the table";
@@ -48,7 +48,7 @@ TEST(CountedFunctionsTest, HasNoProcessOfOthersChangeItsCode) {
   options.count = {"TimedByTest"};
   auto counted = CountedFunctions::Prepare(options, "/proc/self/exe", false);
   ASSERT_TRUE(counted.ok()) << counted.status();
-  const auto control = std::make_unique<shared::ControlBlock>();
+  const auto control = testing::ZeroedControl();
   (*counted)->TakeSlots(control.get());
   const pid_t child = fork();
   if (child == 0) {

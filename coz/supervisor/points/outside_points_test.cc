@@ -16,6 +16,7 @@
 #include "coz/shared/control_block.h"
 #include "coz/supervisor/target/live_target.h"
 #include "coz/testing/capabilities.h"
+#include "coz/testing/zeroed_control.h"
 #include "gtest/gtest.h"
 
 // Counted in the test's own program.
@@ -61,7 +62,7 @@ class BreakpointTest : public ::testing::Test {
     return process;
   }
 
-  std::unique_ptr<shared::ControlBlock> control_ = std::make_unique<shared::ControlBlock>();
+  testing::OwnedControl control_ = testing::ZeroedControl();
   LiveTarget target_{control_.get()};
   std::unique_ptr<OutsidePoints> points_;
 };

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "coz/patch/patch_result.h"
 #include "coz/shared/control_block.h"
 #include "coz/supervisor/target/mapped_code.h"
+#include "coz/testing/zeroed_control.h"
 #include "gtest/gtest.h"
 
 namespace coz::supervisor {
@@ -43,7 +43,7 @@ PlacePlans PlansOf(size_t offset, size_t by_trap) {
   return plans;
 }
 
-class PatchedPlacesTest : public testing::Test {
+class PatchedPlacesTest : public ::testing::Test {
  protected:
   // What MakeRoom says, and the place's number where that is nothing.
   std::string Add(size_t offset, size_t by_trap, size_t* number) {
@@ -183,7 +183,7 @@ class AnsweringProcess {
 
   const Answer answer_;
   const std::vector<MappedCode> mapped_ = ReadMappedCode(getpid());
-  const std::unique_ptr<shared::ControlBlock> control_ = std::make_unique<shared::ControlBlock>();
+  const testing::OwnedControl control_ = testing::ZeroedControl();
   std::atomic<bool> is_over_{false};
   std::thread thread_;
 };

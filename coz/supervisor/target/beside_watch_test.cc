@@ -3,9 +3,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <memory>
-
 #include "coz/base/clock.h"
+#include "coz/testing/zeroed_control.h"
 #include "gtest/gtest.h"
 
 namespace coz::supervisor {
@@ -13,7 +12,7 @@ namespace {
 
 class BesideWatchTest : public ::testing::Test {
  protected:
-  BesideWatchTest() : control_(std::make_unique<shared::ControlBlock>()), watch_(control_.get()) {
+  BesideWatchTest() : control_(testing::ZeroedControl()), watch_(control_.get()) {
     shared::ThreadSlot& slot = control_->threads[control_->threads_high_water++];
     slot.pid = getpid();
     slot.tid = static_cast<int32_t>(syscall(SYS_gettid));
@@ -28,7 +27,7 @@ class BesideWatchTest : public ::testing::Test {
     while (ran_ns < kNsPerMs) ran_ns += meter.TakeGrowth()->ran_ns;
   }
 
-  std::unique_ptr<shared::ControlBlock> control_;
+  testing::OwnedControl control_;
   BesideWatch watch_;
 };
 

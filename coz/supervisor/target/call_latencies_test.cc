@@ -1,8 +1,7 @@
 #include "coz/supervisor/target/call_latencies.h"
 
-#include <memory>
-
 #include "coz/base/clock.h"
+#include "coz/testing/zeroed_control.h"
 #include "gtest/gtest.h"
 
 namespace coz::supervisor {
@@ -28,7 +27,7 @@ class CallLatenciesTest : public ::testing::Test {
     return control_->threads[thread].timers.latencies[kLatency];
   }
 
-  std::unique_ptr<shared::ControlBlock> control_ = std::make_unique<shared::ControlBlock>();
+  testing::OwnedControl control_ = testing::ZeroedControl();
   CallLatencies latencies_{control_.get(), kLatency};
 };
 

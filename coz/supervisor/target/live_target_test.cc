@@ -5,11 +5,11 @@
 
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "coz/supervisor/target/cpu_quota.h"
+#include "coz/testing/zeroed_control.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -21,7 +21,7 @@ using ::testing::UnorderedElementsAre;
 
 class LiveTargetTest : public ::testing::Test {
  protected:
-  LiveTargetTest() : control_(std::make_unique<shared::ControlBlock>()), target_(control_.get()) {}
+  LiveTargetTest() : control_(testing::ZeroedControl()), target_(control_.get()) {}
 
   void PushSample(experiment::UnitId unit, uint64_t weight = 1) {
     shared::PushSample(control_->ring, unit, weight);
@@ -41,7 +41,7 @@ class LiveTargetTest : public ::testing::Test {
     return slot;
   }
 
-  std::unique_ptr<shared::ControlBlock> control_;
+  testing::OwnedControl control_;
   LiveTarget target_;
   uint32_t points_ = 0;
 };

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "coz/testing/zeroed_control.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -29,7 +29,7 @@ class ProcessWatchTest : public ::testing::Test {
     return slot;
   }
 
-  std::unique_ptr<shared::ControlBlock> control_ = std::make_unique<shared::ControlBlock>();
+  testing::OwnedControl control_ = testing::ZeroedControl();
   ProcessWatch watch_{control_.get()};
   uint32_t images_ = 0;
 };

@@ -7,13 +7,13 @@
 
 #include <algorithm>
 #include <iterator>
-#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "coz/base/unique_fd.h"
 #include "coz/sampler/perf_event.h"
 #include "coz/supervisor/target/shared_control.h"
+#include "coz/testing/zeroed_control.h"
 #include "gtest/gtest.h"
 
 namespace coz::supervisor {
@@ -52,8 +52,7 @@ uint64_t CountedBy(const UniqueFd& event) {
 // The test is supervisor and program in one: its process has a slot.
 class SamplingSwitchTest : public ::testing::Test {
  protected:
-  SamplingSwitchTest()
-      : control_(std::make_unique<shared::ControlBlock>()), switch_(control_.get()) {
+  SamplingSwitchTest() : control_(testing::ZeroedControl()), switch_(control_.get()) {
     control_->sampler_status.source = sampler::SamplingSource::kPerfSigtrap;
     event_ = AddProcess(control_.get());
   }
@@ -72,7 +71,7 @@ class SamplingSwitchTest : public ::testing::Test {
 
   uint64_t Counted() { return CountedBy(event_); }
 
-  std::unique_ptr<shared::ControlBlock> control_;
+  testing::OwnedControl control_;
   SamplingSwitch switch_;
   UniqueFd event_;
 };

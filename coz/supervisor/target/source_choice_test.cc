@@ -4,9 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <memory>
-
 #include "coz/base/clock.h"
+#include "coz/testing/zeroed_control.h"
 #include "gtest/gtest.h"
 
 namespace coz::supervisor {
@@ -14,7 +13,7 @@ namespace {
 
 class SourceChoiceTest : public ::testing::Test {
  protected:
-  SourceChoiceTest() : control_(std::make_unique<shared::ControlBlock>()) {
+  SourceChoiceTest() : control_(testing::ZeroedControl()) {
     shared::ThreadSlot& slot = control_->threads[control_->threads_high_water++];
     slot.pid = getpid();
     slot.tid = static_cast<int32_t>(syscall(SYS_gettid));
@@ -33,7 +32,7 @@ class SourceChoiceTest : public ::testing::Test {
     return usage.ru_nvcsw;
   }
 
-  std::unique_ptr<shared::ControlBlock> control_;
+  testing::OwnedControl control_;
 };
 
 TEST_F(SourceChoiceTest, MeterCountsSwitchesSinceTheLastRead) {

@@ -9,12 +9,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
-#include <memory>
 #include <vector>
 
 #include "coz/base/clock.h"
 #include "coz/shared/control_block.h"
 #include "coz/sync/delay/delay_ledger.h"
+#include "coz/testing/zeroed_control.h"
 #include "gtest/gtest.h"
 
 namespace coz::supervisor {
@@ -108,7 +108,7 @@ class ThreadLoadTest : public ::testing::Test {
     return load_.is_crowd();
   }
 
-  const std::unique_ptr<shared::ControlBlock> control_ = std::make_unique<shared::ControlBlock>();
+  const testing::OwnedControl control_ = testing::ZeroedControl();
   ThreadLoad load_{control_.get()};
   std::vector<pid_t> children_;
   uint64_t now_ns_ = kNsPerSecond;

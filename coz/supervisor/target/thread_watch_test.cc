@@ -7,13 +7,13 @@
 
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "coz/base/clock.h"
 #include "coz/shared/thread_records.h"
 #include "coz/shared/thread_slots.h"
+#include "coz/testing/zeroed_control.h"
 #include "gtest/gtest.h"
 
 namespace coz::supervisor {
@@ -45,7 +45,7 @@ class ThreadWatchTest : public ::testing::Test {
   }
   void EndThread(ThreadSlot& slot) { shared::FreeThreadSlot(*control_, slot); }
 
-  std::unique_ptr<shared::ControlBlock> control_ = std::make_unique<shared::ControlBlock>();
+  testing::OwnedControl control_ = testing::ZeroedControl();
   ThreadWatch watch_{control_.get()};
   int points_ = 0;
 };

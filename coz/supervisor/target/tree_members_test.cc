@@ -5,9 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <memory>
-
 #include "coz/supervisor/target/shared_control.h"
+#include "coz/testing/zeroed_control.h"
 #include "gtest/gtest.h"
 
 namespace coz::supervisor {
@@ -57,7 +56,7 @@ TEST(TreeMembersTest, WhoHasMappedTheBlockBelongsToTheProfile) {
 }
 
 TEST(TreeMembersTest, ABlockInPrivateMemoryIsItsOwners) {
-  const auto block = std::make_unique<shared::ControlBlock>();
+  const auto block = testing::ZeroedControl();
   const Child child([] {});
   EXPECT_TRUE(HasMapped(*block, getpid()));
   EXPECT_FALSE(HasMapped(*block, child.pid()));
