@@ -64,6 +64,11 @@ void PrintProcesses(const supervisor::RunResult& result) {
         "machine's "
         "glibc");
   }
+  if (result.processes_elsewhere) {
+    Say("processes were not profiled that run in a PID namespace of their own, as in a container "
+        "or "
+        "sandbox; to profile one, attach to it from here: coz attach PID");
+  }
   if (result.programs_unreachable) {
     Say("programs were not profiled that a process started after it had changed its user, root "
         "folder or mounts, as the profiler cannot be reached from there; to have them in the "

@@ -43,7 +43,8 @@
   X(processes_without_sampling)                                                          \
   X(processes_unfollowed) /* made by a raw clone that shares memory or descriptors */    \
   X(programs_unreachable) /* 1: who started some had changed its user, root or mounts */ \
-  X(programs_foreign)     /* 1: some have another C library or 32 bits */
+  X(programs_foreign)     /* 1: some have another C library or 32 bits */                \
+  X(processes_elsewhere)  /* 1: some are in another PID namespace */
 
 #define COZ_PUBLISHED_COUNTERS(X)      \
   COZ_PUBLISHED_EXPERIMENT_COUNTERS(X) \

@@ -24,6 +24,7 @@
 #include "coz/runtime/progress_points.h"
 #include "coz/runtime/runtime.h"
 #include "coz/runtime/runtime_state.h"
+#include "coz/runtime/second_copy.h"
 #include "coz/runtime/thread_hooks.h"
 #include "coz/sampler/sampler.h"
 #include "coz/sampler/unwind/unwinder.h"
@@ -117,7 +118,8 @@ void AwaitGosHandlers() {
 
 void Attach(shared::ControlBlock* control) {
   const pid_t pid = getpid();
-  shared::ProcessSlot* process = shared::TakeProcessSlot(*control, pid, getppid());
+  shared::ProcessSlot* process =
+      IsSecondCopy(*control, pid) ? nullptr : shared::TakeProcessSlot(*control, pid, getppid());
   if (process == nullptr) {
     munmap(control, shared::kControlMappingBytes);
     return;

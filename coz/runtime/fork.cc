@@ -72,9 +72,9 @@ void BecomeAttachable() {
   interpose::LiftSignalShield();
 }
 
-bool MayJoin(const shared::ControlBlock& control) {
+bool MayJoin(shared::ControlBlock& control) {
   return control.follow == shared::Follow::kAll &&
-         control.stop.load(std::memory_order_relaxed) == 0 && shared::IsInNamespaceOf(control);
+         control.stop.load(std::memory_order_relaxed) == 0 && shared::MayJoinFromHere(control);
 }
 
 // Takes a slot for the process, and one for its thread in the place of `inherited`, if that is not

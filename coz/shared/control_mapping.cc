@@ -67,12 +67,12 @@ bool IsTraced() {
   return found != nullptr && found[sizeof(kField) - 1] != '0';
 }
 
-bool IsWanted(const ControlBlock& control) {
+bool IsWanted(ControlBlock& control) {
   if (control.stop.load(std::memory_order_relaxed) != 0) return false;
   if (control.target_pid.load(std::memory_order_acquire) == getpid()) {
     return control.follow != Follow::kOne || control.images.load(std::memory_order_relaxed) == 0;
   }
-  return control.follow == Follow::kAll && IsInNamespaceOf(control);
+  return control.follow == Follow::kAll && MayJoinFromHere(control);
 }
 
 // A wish. Beside the libraries, where the kernel would put it, it would take the addresses at which
@@ -153,10 +153,14 @@ ControlBlock* MapControlBlock() {
   return nullptr;
 }
 
-bool IsInNamespaceOf(const ControlBlock& control) {
+bool MayJoinFromHere(ControlBlock& control) {
   struct stat space;
-  return RawSyscall(SYS_stat, "/proc/self/ns/pid", &space) == 0 &&
-         space.st_ino == control.pid_namespace;
+  if (RawSyscall(SYS_stat, "/proc/self/ns/pid", &space) == 0 &&
+      space.st_ino == control.pid_namespace) {
+    return true;
+  }
+  control.counters.processes_elsewhere.store(1, std::memory_order_relaxed);
+  return false;
 }
 
 }  // namespace coz::shared

@@ -5,7 +5,7 @@
 // Errors   MapControl: null, and why. MapControlBlock: null where the process is not to be
 //          profiled. Only the first process then says why on standard error, in one line
 // Threads  MapControlBlock: for the one thread that there is when a process starts
-// Signals  only IsInNamespaceOf is async-signal-safe
+// Signals  only MayJoinFromHere is async-signal-safe
 // Source   memfd_create(2), pid_namespaces(7)
 #ifndef COZ_SHARED_CONTROL_MAPPING_H_
 #define COZ_SHARED_CONTROL_MAPPING_H_
@@ -44,8 +44,9 @@ bool PlaceControl(int fd, const SlotPlaces& places, ControlBlock* at);
 // The block that the environment names, if this process is to be profiled.
 ControlBlock* MapControlBlock();
 
-// Whether the calling process's number means the same to the supervisor.
-bool IsInNamespaceOf(const ControlBlock& control);
+// Whether the calling process's number means the same to the supervisor. It counts those for which
+// it does not.
+bool MayJoinFromHere(ControlBlock& control);
 
 }  // namespace coz::shared
 

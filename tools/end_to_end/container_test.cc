@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "coz/testing/capabilities.h"
 #include "coz/testing/coz_run.h"
 #include "coz/testing/resident.h"
@@ -21,6 +22,7 @@ namespace {
 using testing::CommandResult;
 using testing::Coz;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::Puppet;
 using testing::Resident;
 
@@ -115,6 +117,14 @@ TEST_F(ContainerTest, SessionIsAskedFromOutside) {
   EXPECT_THAT(asked.output, HasSubstr("resident"));
   EXPECT_THAT(asked.output, HasSubstr("status 0"));
   EXPECT_THAT(asked.output, HasSubstr("handed  mark in the source")) << asked.errors;
+}
+
+TEST_F(ContainerTest, ProcessesOfOneThatTheProgramStartsAreNamed) {
+  COZ_REQUIRE_CAPABILITY(WhyNoContainer());
+  const std::string run = absl::StrCat(Coz(), " run --unit=library --end-to-end --- ");
+  const auto is_told = HasSubstr("not profiled that run in a PID namespace of their own");
+  EXPECT_THAT(Shell(run + absl::StrJoin(InContainer({"true"}), " ")).errors, is_told);
+  EXPECT_THAT(Shell(run + "unshare --fork true").errors, Not(is_told));
 }
 
 // With the first process the kernel kills all others there, coz's too.

@@ -74,6 +74,12 @@ TEST_F(ProcessesTest, SamplesParentAndChild) {
   EXPECT_GT(profile_.experiment_size(), 2);
 }
 
+TEST_F(ProcessesTest, AProcessIsProfiledByOneLibrary) {
+  Run({}, {Family(), "copy", "0.5"});
+  EXPECT_EQ(profile_.process_size(), 1);
+  EXPECT_GT(VisitsInRun(profile_, "work"), 0u);
+}
+
 TEST_F(ProcessesTest, NamesTheProcesses) {
   Run({}, {Family(), "workers", "3", "0.7"});
   ASSERT_EQ(profile_.process_size(), 4);

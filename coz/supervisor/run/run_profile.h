@@ -105,6 +105,7 @@ struct RunResult {
   absl::Status left;                  // of a process that was attached to: whether it is as before
   int processes_left = 0;             // followed ones that run on, unprofiled
   uint32_t processes_unprofiled = 0;  // for want of room or a way to sample them
+  bool processes_elsewhere = false;   // started, in another PID namespace
   bool programs_foreign = false;      // started, of 32 bits or with another C library
   bool programs_unreachable = false;  // started after a change of user, root folder or mounts
   uint32_t processes_unfollowed = 0;  // made by a raw clone that shares memory or descriptors

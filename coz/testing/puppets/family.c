@@ -17,11 +17,14 @@
  *                                variable and semaphore
  *   family raw N                 N children by fork, clone and clone3 through syscall(), and one by
  *                                a clone that shares descriptors
+ *   family copy SECONDS          loads a preloaded libcoz.so once more, as a program in an emulator
+ *                                does, and works
  *   family work SECONDS          works
  *
  * Prints "ok" and ends with 0, or says what went wrong and ends with 1.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -406,6 +409,12 @@ static void shared(double seconds) {
   CHECK(ended_with(child, 0));
 }
 
+static void copy(double seconds) {
+  const char* preloaded = getenv("LD_PRELOAD");
+  CHECK(preloaded == NULL || dlmopen(LM_ID_NEWLM, preloaded, RTLD_NOW) != NULL);
+  work(seconds);
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 2 ? argv[1] : "";
   const char* last = argc > 2 ? argv[argc - 1] : "0";
@@ -432,6 +441,8 @@ int main(int argc, char** argv) {
     shared(seconds);
   else if (strcmp(what, "raw") == 0)
     raw(atoi(last));
+  else if (strcmp(what, "copy") == 0)
+    copy(seconds);
   else if (strcmp(what, "work") == 0)
     work(seconds);
   else
