@@ -75,6 +75,10 @@ TEST(SameAsBareTest, CallsNothingUnderASeccompFilter) {
   }
 }
 
+TEST(SameAsBareTest, CallsNothingWhereItsCallsWouldBeDiverted) {
+  ExpectSame(Guest() + " diverted");
+}
+
 TEST(SameAsBareTest, SendsNoSignalToATracedProgram) { ExpectSame(Guest() + " traced"); }
 
 // A handler without SA_RESTART ends a blocking call with EINTR, even if a sample comes with the

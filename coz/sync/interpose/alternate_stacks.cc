@@ -75,6 +75,17 @@ void NoteAlternateStackHere() {
   t_entry = TakeAndLeaveStacksIfShared(stack);
 }
 
+void NoteUnmapped(const void* begin, size_t bytes) {
+  const auto first = reinterpret_cast<uintptr_t>(begin);
+  const Entry* const stacks = g_stacks;
+  const bool is_stack_of_a_thread =
+      std::any_of(stacks, stacks + g_ever_used.load(), [&](const Entry& entry) {
+        const uintptr_t stack = entry.load(std::memory_order_relaxed);
+        return stack != 0 && stack - first < bytes;
+      });
+  if (is_stack_of_a_thread) HandleOffAlternateStacks();
+}
+
 void ForgetAlternateStackHere() {
   Release(t_entry);
   t_entry = nullptr;

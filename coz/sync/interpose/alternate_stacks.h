@@ -1,22 +1,26 @@
-// Which alternate signal stack each thread has set. Samples stay off these where threads share one.
+// Which alternate signal stack each thread has set. Samples stay off these where threads share one,
+// and where one is gone.
 //
-// Shape    what sigaltstack does around libc's call. One entry a thread: where its stack begins
+// Shape    what sigaltstack and munmap do around libc's calls. One entry a thread: where its stack
+//          begins
 // Units    none
 // Errors   none. Past 4096 threads with stacks, further ones are not noted
 // Threads  safe
 // Signals  async-signal-safe
-// Source   sigaltstack(2)
+// Source   sigaltstack(2), munmap(2)
 //
 // A program may give one stack to all of its threads where it is for a handler that ends the
 // process: Varnish does. Samples interrupt several threads at a time, and their handlers would
 // write over one another there. So from the second thread with the same stack on, samples are
-// handled on the stacks of the interrupted code.
+// handled on the stacks of the interrupted code. So they are from then on, too, when the program
+// unmaps the stack of a thread that goes on: its own signals are over by then, samples are not.
 #ifndef COZ_SYNC_INTERPOSE_ALTERNATE_STACKS_H_
 #define COZ_SYNC_INTERPOSE_ALTERNATE_STACKS_H_
 
 #include <signal.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace coz::interpose {
@@ -35,6 +39,9 @@ class AlternateStackChange {
 
 // Notes what the calling thread set before the library came.
 void NoteAlternateStackHere();
+
+// Before the program unmaps that memory.
+void NoteUnmapped(const void* begin, size_t bytes);
 
 // The calling thread ends and is not sampled any more: the next may get its stack.
 void ForgetAlternateStackHere();

@@ -2,6 +2,7 @@
 #include "coz/sync/interpose/alternate_stacks.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -94,6 +95,34 @@ TEST_F(AlternateStacksTest, ThatThreadsShareAreNotUsed) {
   });
   EXPECT_EQ(found.failures, 0);
   EXPECT_FALSE(found.uses_stacks);
+}
+
+TEST_F(AlternateStacksTest, ThatAreGoneAreNotUsed) {
+  const Found found = InSampledChild([this](Found* result) {
+    stack_t stack = stack_;
+    stack.ss_sp = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    result->failures += Set(stack) != 0 ? 1 : 0;
+    result->failures += munmap(stack.ss_sp, kBytes) != 0 ? 1 : 0;
+    UnblockSignal(kReserved);
+    kill(getpid(), kReserved);
+  });
+  EXPECT_EQ(found.failures, 0);
+  EXPECT_FALSE(found.uses_stacks);
+}
+
+TEST_F(AlternateStacksTest, ThatAreThereStillAreUsedWhenOtherMemoryGoes) {
+  const Found found = InSampledChild([this](Found* result) {
+    char* const two = static_cast<char*>(
+        mmap(nullptr, 2 * kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    stack_t stack = stack_;
+    stack.ss_sp = two + kBytes;
+    result->failures += Set(stack) != 0 ? 1 : 0;
+    result->failures += munmap(two, kBytes) != 0 ? 1 : 0;
+    result->failures += Set(NoStack()) != 0 ? 1 : 0;
+    result->failures += munmap(two + kBytes, kBytes) != 0 ? 1 : 0;
+  });
+  EXPECT_EQ(found.failures, 0);
+  EXPECT_TRUE(found.uses_stacks);
 }
 
 TEST_F(AlternateStacksTest, ThatThreadsShareBySystemCallAreNotUsed) {

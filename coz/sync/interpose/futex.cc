@@ -1,7 +1,7 @@
 // libc's syscall() and prctl(). Programs use syscall() for futexes (C++20's atomic wait, Rust's
 // std, absl::Mutex, folly, TBB), for input and output (libuv's datagrams), to make processes and
 // become other programs, to handle signals, and to install seccomp filters. prctl() installs such
-// filters too. Process: target. Context: the program's threads.
+// filters too, and diverts system calls. Process: target. Context: the program's threads.
 //
 // The runtime does not see what the program does in its own atomics before and after a call. So a
 // lock that the program releases there is free before the waker has paid.
@@ -137,8 +137,10 @@ long Futex(const SystemCall& call) {
   }
 }
 
-void BeforeSeccomp() {
-  if (sync_internal::g_hooks.before_seccomp != nullptr) sync_internal::g_hooks.before_seccomp();
+void BeforeRestriction() {
+  if (sync_internal::g_hooks.before_restriction != nullptr) {
+    sync_internal::g_hooks.before_restriction();
+  }
 }
 
 // A call without a filter only asks whether filters are supported. libseccomp does that.
@@ -146,16 +148,23 @@ bool InstallsSeccompFilter(unsigned long mode, unsigned long filter) {
   return mode == SECCOMP_MODE_STRICT || (mode == SECCOMP_MODE_FILTER && filter != 0);
 }
 
-bool InstallsSeccompFilter(const SystemCall& call) {
-  if (call.number == SYS_prctl) {
-    return call.a == PR_SET_SECCOMP && InstallsSeccompFilter(call.b, call.c);
-  }
+// From then on the kernel sends SIGSYS in place of the thread's system calls, as Wine has it.
+bool DivertsCalls(unsigned long mode) { return mode != PR_SYS_DISPATCH_OFF; }
+
+// Whether the process will not, or not always, be allowed to make system calls.
+bool RestrictsCalls(long option, unsigned long a, unsigned long b) {
+  return (option == PR_SET_SECCOMP && InstallsSeccompFilter(a, b)) ||
+         (option == PR_SET_SYSCALL_USER_DISPATCH && DivertsCalls(a));
+}
+
+bool RestrictsCalls(const SystemCall& call) {
+  if (call.number == SYS_prctl) return RestrictsCalls(call.a, call.b, call.c);
   return call.number == SYS_seccomp &&
          (call.a == SECCOMP_SET_MODE_STRICT || (call.a == SECCOMP_SET_MODE_FILTER && call.c != 0));
 }
 
 [[gnu::noinline]] long OurCall(const SystemCall& call) {
-  if (InstallsSeccompFilter(call)) BeforeSeccomp();
+  if (RestrictsCalls(call)) BeforeRestriction();
   if (CurrentThreadLedger() == nullptr) return call();
   switch (call.number) {
     case SYS_futex:
@@ -248,9 +257,8 @@ extern "C" int CozPrctl(int option, unsigned long a, unsigned long b, unsigned l
                         unsigned long d) asm("prctl");
 
 int CozPrctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d) {
-  if (__builtin_expect(option == PR_SET_SECCOMP, 0) &&
-      coz::interpose::InstallsSeccompFilter(a, b)) {
-    coz::interpose::BeforeSeccomp();
+  if (__builtin_expect(coz::interpose::RestrictsCalls(option, a, b), 0)) {
+    coz::interpose::BeforeRestriction();
   }
   return coz::interpose::g_real.prctl(option, a, b, c, d);
 }

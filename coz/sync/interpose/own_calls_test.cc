@@ -155,7 +155,7 @@ int g_filters = 0;
 
 // Under one, calls of ours could end the process.
 TEST_F(OwnCallsTest, FilterOfSystemCallsIsNoticedBeforeItIsInstalled) {
-  sync_internal::g_hooks.before_seccomp = [] { ++g_filters; };
+  sync_internal::g_hooks.before_restriction = [] { ++g_filters; };
   const long nowhere = 8;  // the kernel refuses it
   EXPECT_LT(OwnCall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, nowhere, 0), 0);
   EXPECT_EQ(g_filters, 1);

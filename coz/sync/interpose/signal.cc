@@ -205,4 +205,9 @@ int sigaltstack(const stack_t* stack, stack_t* old_stack) noexcept {
   return result;
 }
 
+int munmap(void* begin, size_t bytes) noexcept {
+  coz::interpose::NoteUnmapped(begin, bytes);
+  return coz::interpose::g_real.munmap(begin, bytes);
+}
+
 }  // extern "C"

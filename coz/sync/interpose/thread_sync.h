@@ -40,7 +40,7 @@ struct ThreadHooks {
   // Called last in the thread, after it has paid.
   void (*exit)(delay::ThreadLedger* ledger);
   // The process is about to restrict its own system calls.
-  void (*before_seccomp)() = nullptr;
+  void (*before_restriction)() = nullptr;
   // The program copies the process by a system call of its own and not by libc's fork. `fork` is
   // called before that, `forked` after it in the child.
   void (*fork)() = nullptr;

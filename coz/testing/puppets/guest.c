@@ -8,6 +8,8 @@
  *                             spawn, system or popen
  *   guest strict|kill|errno   works, and works on under a seccomp filter that allows next to
  *                             nothing
+ *   guest diverted            works, and works on while it gets SIGSYS for each system call that is
+ *                             not libc's
  *   guest traced              traces a child, and counts the signals that it would have got while
  *                             it worked
  *   guest filtered-exec       runs another program under a filter that kills on perf_event_open
@@ -16,6 +18,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -143,6 +146,27 @@ static void strict(void) { prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT); }
 static void kill_others(void) { restrict_calls(SECCOMP_RET_KILL_PROCESS, 0); }
 static void deny_others(void) { restrict_calls(SECCOMP_RET_ERRNO | EPERM, 1); }
 
+static int find_code_of_libc(struct dl_phdr_info* info, size_t size, void* found) {
+  (void)size;
+  if (strstr(info->dlpi_name, "/libc.so.6") == NULL) return 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)* header = &info->dlpi_phdr[i];
+    if (header->p_type != PT_LOAD || (header->p_flags & PF_X) == 0) continue;
+    ((uint64_t*)found)[0] = info->dlpi_addr + header->p_vaddr;
+    ((uint64_t*)found)[1] = header->p_memsz;
+    return 1;
+  }
+  return 0;
+}
+static void divert_others(void) {
+  static const char divert = 1; /* SYSCALL_DISPATCH_FILTER_BLOCK */
+  uint64_t code[2] = {0, 0};
+  dl_iterate_phdr(find_code_of_libc, code);
+  if (prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, code[0], code[1], &divert) != 0) {
+    dprintf(2, "not diverted: %d\n", errno);
+  }
+}
+
 static int filtered_exec(void) {
   struct sock_filter filter[] = {LOAD_CALL,
                                  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
@@ -243,6 +267,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "strict") == 0) return beside(strict);
   if (strcmp(what, "kill") == 0) return beside(kill_others);
   if (strcmp(what, "errno") == 0) return beside(deny_others);
+  if (strcmp(what, "diverted") == 0) return beside(divert_others);
   if (strcmp(what, "filtered-exec") == 0) return filtered_exec();
   if (strcmp(what, "traced") == 0) return traced();
   if (strcmp(what, "signalled-reads") == 0) return signalled_reads();
