@@ -58,6 +58,13 @@ void PrintProcesses(const supervisor::RunResult& result) {
         "look at: ulimit -n",
         ProcessesWere(result.processes_unprofiled), shared::kMaxProcesses));
   }
+  if (result.processes_restricted > 0) {
+    Say(absl::StrFormat(
+        "%s profiled only until system calls were limited there (by seccomp or "
+        "PR_SET_SYSCALL_USER_DISPATCH), as from then on a call of the profiler might end the "
+        "program; to have the rest in the report, run it without its sandbox",
+        ProcessesWere(result.processes_restricted)));
+  }
   if (result.programs_foreign) {
     Say("programs were not profiled that are of 32 bits, or whose loader is not of glibc 2.35 or "
         "later, as the profiler's library cannot be loaded into them; build them for this "

@@ -33,17 +33,18 @@
 // Reported for a whole run, if at all.
 #define COZ_PUBLISHED_RUN_COUNTERS(X) \
   X(broken_unwinds, unwinder.no_cfi + unwinder.bad_cfi + unwinder.bad_memory + unwinder.too_deep)
-#define COZ_RUN_COUNTERS(X)                                                              \
-  COZ_PUBLISHED_RUN_COUNTERS(X)                                                          \
-  X(threads_without_slot)                                                                \
-  X(points_without_slot)                                                                 \
-  X(modules_without_slot)                                                                \
-  X(paths_without_slot) /* samples whose call path found no room */                      \
-  X(processes_without_slot)                                                              \
-  X(processes_without_sampling)                                                          \
-  X(processes_unfollowed) /* made by a raw clone that shares memory or descriptors */    \
-  X(programs_unreachable) /* 1: who started some had changed its user, root or mounts */ \
-  X(programs_foreign)     /* 1: some have another C library or 32 bits */                \
+#define COZ_RUN_COUNTERS(X)                                                                \
+  COZ_PUBLISHED_RUN_COUNTERS(X)                                                            \
+  X(threads_without_slot)                                                                  \
+  X(points_without_slot)                                                                   \
+  X(modules_without_slot)                                                                  \
+  X(paths_without_slot) /* samples whose call path found no room */                        \
+  X(processes_without_slot)                                                                \
+  X(processes_without_sampling)                                                            \
+  X(processes_restricted) /* left the profile, as their own system calls became limited */ \
+  X(processes_unfollowed) /* made by a raw clone that shares memory or descriptors */      \
+  X(programs_unreachable) /* 1: who started some had changed its user, root or mounts */   \
+  X(programs_foreign)     /* 1: some have another C library or 32 bits */                  \
   X(processes_elsewhere)  /* 1: some are in another PID namespace */
 
 #define COZ_PUBLISHED_COUNTERS(X)      \

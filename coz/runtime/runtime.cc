@@ -76,13 +76,13 @@ void EndThread(delay::ThreadLedger* ledger) {
   shared::FreeThreadSlot(*g_control, SlotOf(ledger));
 }
 
-// A filter of system calls is about to be installed, under which any system call of ours may end
-// the process. Other threads may be at work or about to start. So their ledgers stay, and so does
+// A filter of system calls is about to be installed, or calls are about to be diverted, and then any
+// system call of ours may end the process. Other threads may be at work or about to start. So their ledgers stay, and so does
 // the handler, for late samples.
 void LeaveProfile() {
   if (!IsProfiledProcess()) return;
   interpose::PayIfBehind();
-  shared::Add(g_control->counters.processes_without_sampling);
+  shared::Add(g_control->counters.processes_restricted);
   sampler::StopSamplerForGood();
   interpose::LeaveThreadSyncForGood();
   // Nobody waits for its threads to pay. Marks go on counting in their slots, which are free when

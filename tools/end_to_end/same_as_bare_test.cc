@@ -75,6 +75,15 @@ TEST(SameAsBareTest, CallsNothingUnderASeccompFilter) {
   }
 }
 
+TEST(SameAsBareTest, SaysThatAProcessRestrictedItself) {
+  testing::CommandOptions options;
+  options.folder = testing::TemporaryFolder();
+  const CommandResult result = RunCommand(
+      {RunfilePath("tools/coz"), "run", "--experiment-length=0.05", "---", Guest(), "errno"},
+      options);
+  EXPECT_THAT(result.errors, ::testing::HasSubstr("1 process was profiled only until "));
+}
+
 TEST(SameAsBareTest, CallsNothingWhereItsCallsWouldBeDiverted) {
   ExpectSame(Guest() + " diverted");
 }

@@ -535,6 +535,7 @@ RunResult Run::Finish() {
   result.processes_unprofiled =
       static_cast<uint32_t>(counters.processes_without_slot + counters.processes_without_sampling);
   result.programs_foreign = counters.programs_foreign != 0;
+  result.processes_restricted = static_cast<uint32_t>(counters.processes_restricted);
   result.processes_elsewhere = counters.processes_elsewhere != 0;
   result.programs_unreachable = counters.programs_unreachable != 0;
   result.processes_unfollowed = static_cast<uint32_t>(counters.processes_unfollowed);

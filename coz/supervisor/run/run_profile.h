@@ -105,6 +105,7 @@ struct RunResult {
   absl::Status left;                  // of a process that was attached to: whether it is as before
   int processes_left = 0;             // followed ones that run on, unprofiled
   uint32_t processes_unprofiled = 0;  // for want of room or a way to sample them
+  uint32_t processes_restricted = 0;  // from then on unprofiled: they limited their system calls
   bool processes_elsewhere = false;   // started, in another PID namespace
   bool programs_foreign = false;      // started, of 32 bits or with another C library
   bool programs_unreachable = false;  // started after a change of user, root folder or mounts
