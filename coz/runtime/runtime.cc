@@ -76,9 +76,9 @@ void EndThread(delay::ThreadLedger* ledger) {
   shared::FreeThreadSlot(*g_control, SlotOf(ledger));
 }
 
-// A filter of system calls is about to be installed, or calls are about to be diverted, and then any
-// system call of ours may end the process. Other threads may be at work or about to start. So their ledgers stay, and so does
-// the handler, for late samples.
+// A filter of system calls is about to be installed, or calls are about to be diverted, and then
+// any system call of ours may end the process. Other threads may be at work or about to start. So
+// their ledgers stay, and so does the handler, for late samples.
 void LeaveProfile() {
   if (!IsProfiledProcess()) return;
   interpose::PayIfBehind();
