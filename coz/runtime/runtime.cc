@@ -76,19 +76,29 @@ void EndThread(delay::ThreadLedger* ledger) {
   shared::FreeThreadSlot(*g_control, SlotOf(ledger));
 }
 
-// A filter of system calls is about to be installed, or calls are about to be diverted, and then
-// any system call of ours may end the process. Other threads may be at work or about to start. So
-// their ledgers stay, and so does the handler, for late samples.
-void LeaveProfile() {
-  if (!IsProfiledProcess()) return;
+// Ends the profiling of this process. Other threads may be at work or about to start. So their
+// ledgers stay, and so does the handler, for late samples.
+void EndProfiling() {
   interpose::PayIfBehind();
-  shared::Add(g_control->counters.processes_restricted);
   sampler::StopSamplerForGood();
   interpose::LeaveThreadSyncForGood();
   // Nobody waits for its threads to pay. Marks go on counting in their slots, which are free when
   // the process has ended.
   g_process->state.store(shared::ProcessState::kChanging, std::memory_order_release);
   t_left = true;
+}
+
+// Its parent will get all signals of it. What it becomes is asked anew.
+void LeaveToTracer() {
+  if (IsProfiledProcess()) EndProfiling();
+}
+
+// A filter of system calls is about to be installed, or calls are about to be diverted, and then
+// any system call of ours may end the process, and those that it becomes.
+void LeaveProfile() {
+  if (!IsProfiledProcess()) return;
+  shared::Add(g_control->counters.processes_restricted);
+  EndProfiling();
   static char rest[PATH_MAX];
   const char* preload = interpose::FindPreload(environ);
   if (preload != nullptr && interpose::PreloadBytes(preload) <= sizeof(rest)) {
@@ -121,6 +131,7 @@ interpose::ThreadHooks RuntimeThreadHooks() {
           StartThread,
           EndThread,
           LeaveProfile,
+          LeaveToTracer,
           OnFork,
           OnForkInChildProcess,
           CountUnfollowed,

@@ -88,7 +88,10 @@ TEST(SameAsBareTest, CallsNothingWhereItsCallsWouldBeDiverted) {
   ExpectSame(Guest() + " diverted");
 }
 
-TEST(SameAsBareTest, SendsNoSignalToATracedProgram) { ExpectSame(Guest() + " traced"); }
+TEST(SameAsBareTest, SendsNoSignalToATracedProgram) {
+  ExpectSame(Guest() + " traced");
+  ExpectSame(Guest() + " traced before-exec");
+}
 
 // A handler without SA_RESTART ends a blocking call with EINTR, even if a sample comes with the
 // signal.

@@ -163,6 +163,32 @@ TEST_F(InterposeBadPointerTest, WaitsForSignalsAnswerAsLibcs) {
   });
 }
 
+TEST_F(InterposeBadPointerTest, WaitsForPendingSignalsAnswerAsLibcs) {
+  sigset_t signals;
+  sigset_t before;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGUSR1);
+  const sigset_t* const set = &signals;
+  pthread_sigmask(SIG_BLOCK, set, &before);
+  // Each in a child of its own, which has no pending signal.
+  const auto pending = [](const Case& waits) {
+    const auto after_signal = [](const std::function<long()>& wait) {
+      return [wait] {
+        kill(getpid(), SIGUSR1);
+        return wait();
+      };
+    };
+    return Case{waits.text, after_signal(waits.wrapped), after_signal(waits.of_libc)};
+  };
+  ExpectAsLibc({
+      pending(COZ_CASE(sigwaitinfo, set, Bad<siginfo_t>())),
+      pending(COZ_CASE(sigtimedwait, set, Bad<siginfo_t>(), nullptr)),
+      pending(COZ_CASE(sigtimedwait, set, nullptr, Bad<timespec>())),
+      pending(COZ_CASE(sigwaitinfo, set, nullptr)),
+  });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
 TEST_F(InterposeBadPointerTest, FutexCallsAnswerAsLibcs) {
   int word = 0;
   const long at = reinterpret_cast<long>(&word);

@@ -1,6 +1,7 @@
-// End of processes. Process: target. Context: the program's threads, and children of vfork on such
+// End of processes, and those that are to be traced. Process: target. Context: the program's threads, and children of vfork on such
 // a thread.
 #include <stdlib.h>
+#include <sys/ptrace.h>
 #include <unistd.h>
 
 #include "coz/sync/interpose/process_end.h"
@@ -31,3 +32,13 @@ void quick_exit(int status) noexcept {
 }
 
 }  // extern "C"
+
+// Not variadic, as all arguments are words.
+extern "C" long CozPtrace(int request, pid_t pid, void* address, void* data) asm("ptrace");
+
+// The tracer would get each sample for a signal, the first perhaps before the exec that it expects.
+long CozPtrace(int request, pid_t pid, void* address, void* data) {
+  void (*const before_traced)() = coz::interpose::sync_internal::g_hooks.before_traced;
+  if (request == PTRACE_TRACEME && before_traced != nullptr) before_traced();
+  return g_real.ptrace(request, pid, address, data);
+}

@@ -49,10 +49,10 @@ int WaitForSignal(const sigset_t* set, siginfo_t* info, WaitCall wait_call) {
   PayIfBehind();
   const sigset_t without_ours = WithoutReservedSignals(*set);
   siginfo_t own_info = {};
+  siginfo_t* const told = info != nullptr ? info : &own_info;
   BlockedScope blocked;
-  const int result = wait_call(&without_ours, &own_info);
-  blocked.End(result > 0 && SentByProfiled(own_info, blocked.start_ns()), OwnSignalKey());
-  if (result > 0 && info != nullptr) *info = own_info;
+  const int result = wait_call(&without_ours, told);
+  blocked.End(result > 0 && SentByProfiled(*told, blocked.start_ns()), OwnSignalKey());
   return result;
 }
 

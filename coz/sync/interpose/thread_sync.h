@@ -41,6 +41,8 @@ struct ThreadHooks {
   void (*exit)(delay::ThreadLedger* ledger);
   // The process is about to restrict its own system calls.
   void (*before_restriction)() = nullptr;
+  // The process is about to be traced by its parent.
+  void (*before_traced)() = nullptr;
   // The program copies the process by a system call of its own and not by libc's fork. `fork` is
   // called before that, `forked` after it in the child.
   void (*fork)() = nullptr;

@@ -78,6 +78,7 @@
   X(kRequired, nullptr, int, pthread_sigqueue, (pthread_t t, int s, const union sigval v), (t, s, v))       \
   X(kRequired, nullptr, int, sigqueue, (pid_t p, int s, const union sigval v), (p, s, v))                   \
   X(kRequired, nullptr, int, sigaltstack, (const stack_t* s, stack_t* o), (s, o))                           \
+  X(kRequired, nullptr, long, ptrace, (int r, pid_t p, void* a, void* d), (r, p, a, d))                     \
   X(kRequired, nullptr, int, munmap, (void* b, size_t n), (b, n))                                           \
   X(kRequired, nullptr, int, sigwait, (const sigset_t* s, int* n), (s, n))                                  \
   X(kRequired, nullptr, int, sigwaitinfo, (const sigset_t* s, siginfo_t* i), (s, i))                        \

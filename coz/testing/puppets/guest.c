@@ -10,8 +10,9 @@
  *                             nothing
  *   guest diverted            works, and works on while it gets SIGSYS for each system call that is
  *                             not libc's
- *   guest traced              traces a child, and counts the signals that it would have got while
- *                             it worked
+ *   guest traced [before-exec]
+ *                             traces a child, and counts the signals that it would have got while
+ *                             it worked, as another program or before, too
  *   guest filtered-exec       runs another program under a filter that kills on perf_event_open
  *   guest signalled-reads     ends many reads by a signal, and counts those that went on
  */
@@ -186,10 +187,11 @@ static int filtered_exec(void) {
   return 1;
 }
 
-static int traced(void) {
+static int traced(const char* when) {
   const pid_t child = fork();
   if (child == 0) {
     ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+    if (strcmp(when, "before-exec") == 0) work();
     execl("/proc/self/exe", "guest", "work", (char*)NULL);
     _exit(1);
   }
@@ -269,7 +271,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "errno") == 0) return beside(deny_others);
   if (strcmp(what, "diverted") == 0) return beside(divert_others);
   if (strcmp(what, "filtered-exec") == 0) return filtered_exec();
-  if (strcmp(what, "traced") == 0) return traced();
+  if (strcmp(what, "traced") == 0) return traced(argc > 2 ? argv[2] : "");
   if (strcmp(what, "signalled-reads") == 0) return signalled_reads();
   if (strcmp(what, "work") == 0) return work(), 0;
   return 2;
