@@ -1,5 +1,5 @@
-// End of processes, and those that are to be traced. Process: target. Context: the program's threads, and children of vfork on such
-// a thread.
+// The end of processes, and processes that are to be traced. Process: target. Context: the
+// program's threads, and children of vfork on such a thread.
 #include <stdlib.h>
 #include <sys/ptrace.h>
 #include <unistd.h>
