@@ -122,7 +122,7 @@ class AttachedTreeKillTest : public ::testing::TestWithParam<Sampled> {
   }
 
   std::string library_ = RealPath(RunfilePath("coz/runtime/libcoz.so"));
-  Resident resident_{{RunfilePath(kResidents), "2"}};
+  Resident resident_{{RunfilePath(kResidents), "2", "1000"}};
   std::vector<pid_t> processes_{resident_.pid()};
 };
 

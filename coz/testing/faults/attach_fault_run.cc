@@ -184,7 +184,7 @@ int AttachRun::OnCallOfCommand(const InterceptedCall& call) {
 AttachOutcome AttachRun::Run() {
   const std::string folder = TemporaryFolder();
   resident_ = std::make_unique<Resident>(
-      std::vector<std::string>{File("coz/testing/puppets/resident"), "4"});
+      std::vector<std::string>{File("coz/testing/puppets/resident"), "4", "300"});
   auto limit = std::make_unique<TimeLimit>(resident_->pid());
   resident_->Line();
   outcome_.before = StateFromOutside(resident_->pid(), File("coz/testing/puppets/resident"));

@@ -1,10 +1,11 @@
 /*
  * A program that runs until it is told to end, for tests that attach to it while it runs.
- *   resident [THREADS]
+ *   resident [THREADS [PAUSE_US]]
  *
  * Pairs of threads hand numbers over: a maker works for some 100 us of CPU time, and gives a number
- * to its taker, which waits for it. Every hand-over is a visit to "handed". When each pair has
- * made one it prints "ready". Lines of standard input:
+ * to its taker, which waits for it. Every hand-over is a visit to "handed". With PAUSE_US the maker
+ * sleeps as long after each, to leave CPU time to the test. When each pair has made one it prints
+ * "ready". Lines of standard input:
  *   state   prints what a debugger or profiler might have changed: the disposition of SIGTRAP, the
  *           masks of the main thread, descriptors, and the number of mappings
  *   show N  from now on whoever takes the descriptor that it prints is shown each system call N
@@ -37,6 +38,7 @@ struct pair {
 };
 
 static volatile int stop;
+static useconds_t pause_us;
 
 __attribute__((noinline)) static uint64_t make(uint64_t x) {
   for (int i = 0; i < 100000; ++i) x = x * 6364136223846793005u + (x >> 29);
@@ -54,6 +56,7 @@ static void* maker(void* opaque) {
     pair->full = 1;
     pthread_cond_broadcast(&pair->changed);
     pthread_mutex_unlock(&pair->mutex);
+    if (pause_us != 0) usleep(pause_us);
   }
   pthread_mutex_lock(&pair->mutex);
   pair->ended = 1;
@@ -124,6 +127,7 @@ static void print_number(int number) {
 
 int main(int argc, char** argv) {
   const int pairs = argc > 1 ? atoi(argv[1]) / 2 : 1;
+  if (argc > 2) pause_us = (useconds_t)atoi(argv[2]);
   struct pair* all = calloc((size_t)pairs, sizeof(*all));
   pthread_t* threads = calloc((size_t)pairs * 2, sizeof(*threads));
   char line[64];

@@ -1,9 +1,10 @@
 /*
  * A program of several processes that runs until it is told to end, for tests that attach to it.
- *   residents [CHILDREN]
+ *   residents [CHILDREN [PAUSE_US]]
  *
  * Each process has two threads: one works for some 100 us of CPU time again and again, and hands a
- * number over to the other; every hand-over is a visit to "handed". The program begins with
+ * number over to the other; every hand-over is a visit to "handed". With PAUSE_US it sleeps as long
+ * after each, to leave CPU time to the test. The program begins with
  * "ready", and the numbers of its children, when all work. Lines of standard input:
  *   child   makes one more child, and prints its number when its threads work
  *   short N makes N children one after the other, each of which calls once(), visits "short" 10
@@ -39,6 +40,7 @@ static uint64_t handed;
 static uint64_t taken;
 static int wrong;
 static volatile int stop;
+static useconds_t pause_us;
 
 /* Children find its end where the first process closes it. */
 static int alive[2];
@@ -62,6 +64,7 @@ static void* maker(void* none) {
     full = 1;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&mutex);
+    if (pause_us != 0) usleep(pause_us);
   }
   pthread_mutex_lock(&mutex);
   ended = 1;
@@ -203,6 +206,7 @@ int main(int argc, char** argv) {
   char line[4096];
   if (pipe(alive) != 0 || pipe(answers) != 0) return 2;
   const int wanted = argc > 1 ? argv[1][0] - '0' : 0;
+  if (argc > 2) pause_us = (useconds_t)atoi(argv[2]);
   for (int i = 0; i < wanted; ++i) make_working_child();
   begin();
   printf("ready");
