@@ -125,7 +125,8 @@ TEST_F(ChangedCodeTest, FindsALibraryThatChildrenOpenLater) {
   for (const std::vector<std::string>& openers :
        {std::vector<std::string>{"0", library, "1", library, "2", library},
         std::vector<std::string>{"0", library, "0", copy}}) {
-    std::vector<std::string> command = {Puppet("openers"), "wait", "600"};
+    // Long enough that most of it comes after the search of a starved supervisor.
+    std::vector<std::string> command = {Puppet("openers"), "wait", "1500"};
     command.insert(command.end(), openers.begin(), openers.end());
     const CommandResult result = Run({absl::StrCat("--progress=", kPoint)}, command);
     EXPECT_EQ(result.status, 0) << result.errors;
