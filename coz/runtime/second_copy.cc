@@ -6,15 +6,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include <cstring>
-
 #include "coz/base/raw_syscall.h"
 #include "coz/shared/slot_loops.h"
 
 namespace coz::runtime {
 namespace {
 
-// Two copies are of one file, each with its first page mapped.
 constexpr int kLongestLine = 4352;  // of a path of 4096 bytes
 
 ino_t FileOfThisLibrary() {
@@ -31,6 +28,7 @@ bool IsFirstPageOf(ino_t wanted, const char* line) {
          file == wanted;
 }
 
+// Copies are of one file, and each has its first page mapped.
 int CopiesLoaded() {
   const ino_t wanted = FileOfThisLibrary();
   // An emulator shows its program that program's mappings alone, at the names that programs know.

@@ -76,6 +76,7 @@ void NoteAlternateStackHere() {
 }
 
 void NoteUnmapped(const void* begin, size_t bytes) {
+  if (HasLeftThreadSync()) return;  // no samples, and perhaps no right to change their handler
   const auto first = reinterpret_cast<uintptr_t>(begin);
   const Entry* const stacks = g_stacks;
   const bool is_stack_of_a_thread =

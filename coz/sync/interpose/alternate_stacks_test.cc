@@ -18,6 +18,7 @@
 #include "coz/base/sampling_signal.h"
 #include "coz/sync/interpose/signal_shield.h"
 #include "coz/sync/interpose/testing/fake_process.h"
+#include "coz/sync/interpose/thread_sync.h"
 #include "coz/testing/in_child.h"
 #include "gtest/gtest.h"
 
@@ -108,6 +109,18 @@ TEST_F(AlternateStacksTest, ThatAreGoneAreNotUsed) {
   });
   EXPECT_EQ(found.failures, 0);
   EXPECT_FALSE(found.uses_stacks);
+}
+
+TEST_F(AlternateStacksTest, ThatAreGoneChangeNothingInAProcessThatIsLeft) {
+  const Found found = InSampledChild([this](Found* result) {
+    stack_t stack = stack_;
+    stack.ss_sp = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    result->failures += Set(stack) != 0 ? 1 : 0;
+    LeaveThreadSyncForGood();
+    result->failures += munmap(stack.ss_sp, kBytes) != 0 ? 1 : 0;
+  });
+  EXPECT_EQ(found.failures, 0);
+  EXPECT_TRUE(found.uses_stacks);
 }
 
 TEST_F(AlternateStacksTest, ThatAreThereStillAreUsedWhenOtherMemoryGoes) {

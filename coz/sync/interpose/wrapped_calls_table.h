@@ -78,7 +78,6 @@
   X(kRequired, nullptr, int, pthread_sigqueue, (pthread_t t, int s, const union sigval v), (t, s, v))       \
   X(kRequired, nullptr, int, sigqueue, (pid_t p, int s, const union sigval v), (p, s, v))                   \
   X(kRequired, nullptr, int, sigaltstack, (const stack_t* s, stack_t* o), (s, o))                           \
-  X(kRequired, nullptr, long, ptrace, (int r, pid_t p, void* a, void* d), (r, p, a, d))                     \
   X(kRequired, nullptr, int, munmap, (void* b, size_t n), (b, n))                                           \
   X(kRequired, nullptr, int, sigwait, (const sigset_t* s, int* n), (s, n))                                  \
   X(kRequired, nullptr, int, sigwaitinfo, (const sigset_t* s, siginfo_t* i), (s, i))                        \
@@ -209,6 +208,7 @@
   X(kRequired, nullptr, int, system, (const char* c), (c))  \
   X(kRequired, nullptr, FILE*, popen, (const char* c, const char* t), (c, t))  \
   X(kRequired, nullptr, int, prctl, (int o, unsigned long a, unsigned long b, unsigned long c, unsigned long d), (o, a, b, c, d))                                                          \
+  X(kRequired, nullptr, long, ptrace, (int r, pid_t p, void* a, void* d), (r, p, a, d)) \
   X(kRequired, nullptr, void, _exit, (int s), (s))                                                                                                                                \
   X(kRequired, nullptr, void, _Exit, (int s), (s))                                                                                                                                \
   X(kRequired, nullptr, void, quick_exit, (int s), (s))                                                                                                                                    \

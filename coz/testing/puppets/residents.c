@@ -4,8 +4,8 @@
  *
  * Each process has two threads: one works for some 100 us of CPU time again and again, and hands a
  * number over to the other; every hand-over is a visit to "handed". With PAUSE_US it sleeps as long
- * after each, to leave CPU time to the test. The program begins with
- * "ready", and the numbers of its children, when all work. Lines of standard input:
+ * after each, to leave CPU time to the test. The program begins with "ready", and the numbers of
+ * its children, when all work. Lines of standard input:
  *   child   makes one more child, and prints its number when its threads work
  *   short N makes N children one after the other, each of which calls once(), visits "short" 10
  *           times, and ends; prints how many ended well
