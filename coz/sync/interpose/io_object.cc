@@ -147,6 +147,15 @@ Endpoint EndpointOf(const Address& address, size_t length) {
   }
 }
 
+// Whether an internet address names no host.
+bool IsNoHost(const Address& address) {
+  if (address.any.sa_family == AF_INET) return address.in.sin_addr.s_addr == INADDR_ANY;
+  const in6_addr& host = address.in6.sin6_addr;
+  constexpr unsigned char kMappedNone[4] = {};
+  return IN6_IS_ADDR_UNSPECIFIED(&host) ||
+         (IN6_IS_ADDR_V4MAPPED(&host) && memcmp(host.s6_addr + 12, kMappedNone, 4) == 0);
+}
+
 Endpoint EndpointBy(long system_call, int fd) {
   Address address = {};
   socklen_t length = sizeof(address);
@@ -154,8 +163,9 @@ Endpoint EndpointBy(long system_call, int fd) {
   return EndpointOf(address, length);
 }
 
+uint64_t StreamFlow(uint64_t from, uint64_t to) { return Mix(Mix(kStream, from), to); }
 uint64_t StreamFlow(const Endpoint& from, const Endpoint& to) {
-  return Mix(Mix(kStream, from.host_and_port), to.host_and_port);
+  return StreamFlow(from.host_and_port, to.host_and_port);
 }
 uint64_t AddressFlow(const Endpoint& to) { return to.named ? Mix(to.port, kAddress) : 0; }
 
@@ -229,6 +239,23 @@ Flows FlowsOfSocket(int fd, uint64_t inode) {
   return flows;
 }
 
+// Of a new connection whose peer is known. False: all has to be asked for.
+bool FindFlowsToPeer(int fd, Flows* flows) {
+  KnownFlows::Object object;
+  const uint64_t peer = g_known_flows.PeerOf(fd, &object);
+  if (peer == 0 || HasLeftThreadSync()) return false;
+  const bool is_stream = object == KnownFlows::Object::kStreamToPeer || !IsDatagramSocket(fd);
+  const Endpoint local = is_stream ? EndpointBy(SYS_getsockname, fd) : Endpoint();
+  if (!local.named) {
+    g_known_flows.Drop(fd);
+    return false;
+  }
+  flows->in[0] = StreamFlow(peer, local.host_and_port);
+  flows->out[0] = StreamFlow(local.host_and_port, peer);
+  g_known_flows.Note(fd, KnownFlows::kNewInode, *flows, KnownFlows::Object::kStream);
+  return true;
+}
+
 // The device of POSIX message queues; ~0 before one is known.
 std::atomic<uint64_t> g_queue_device{~uint64_t{0}};
 
@@ -265,7 +292,7 @@ Flows FlowsOfOther(int fd, const struct stat& status) {
 
 Flows FlowsOf(int fd) {
   Flows known;
-  if (g_known_flows.FindByDescriptor(fd, &known)) return known;
+  if (g_known_flows.FindByDescriptor(fd, &known) || FindFlowsToPeer(fd, &known)) return known;
   struct stat status;
   if (HasLeftThreadSync() || RawSyscall(SYS_fstat, fd, &status) != 0) return {};
   if ((status.st_mode & S_IFMT) == S_IFSOCK) return FlowsOfSocket(fd, status.st_ino);
@@ -344,6 +371,19 @@ uint64_t FileLockKey(int fd) {
 uint64_t FifoKey(const struct stat& fifo, IoSide side) {
   const uint64_t opening = Mix(Mix(kFifo, fifo.st_dev), fifo.st_ino);
   return side == IoSide::kOutput ? Arrival(opening) : Room(opening);
+}
+
+void NotePeer(int fd, const sockaddr* peer, socklen_t length, NewConnection kind) {
+  Address copy = {};
+  if (length < sizeof(sa_family_t) || length > sizeof(copy)) return;
+  memcpy(&copy, peer, length);
+  if (copy.any.sa_family != AF_INET && copy.any.sa_family != AF_INET6) return;
+  // The kernel takes its own host for one that is not given.
+  const Endpoint endpoint = EndpointOf(copy, length);
+  if (!endpoint.named || IsNoHost(copy)) return;
+  g_known_flows.NotePeer(fd, endpoint.host_and_port,
+                         kind == NewConnection::kStream ? KnownFlows::Object::kStreamToPeer
+                                                        : KnownFlows::Object::kToPeer);
 }
 
 void NoteNewMeaning(int fd) { g_known_flows.Drop(fd); }

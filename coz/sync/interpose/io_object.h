@@ -72,6 +72,12 @@ uint64_t FileLockKey(int fd);
 // The key of those that wait for the opening of one side of a FIFO.
 uint64_t FifoKey(const struct stat& fifo, IoSide side);
 
+// Notes that `fd` is a new connection to `peer`, as a call has said that has succeeded or goes on
+// connecting. So there is less to ask for later, if anybody asks. `peer` has `length` bytes that
+// the kernel has read or written.
+enum class NewConnection { kStream, kMayBeStream };
+void NotePeer(int fd, const sockaddr* peer, socklen_t length, NewConnection kind);
+
 // Notes that `fd` is being closed, or leads to something else from now on, or has another peer.
 void NoteNewMeaning(int fd);
 

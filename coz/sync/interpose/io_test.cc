@@ -239,6 +239,29 @@ TEST(KnownFlowsTest, OnlyStreamsAreStreams) {
   EXPECT_FALSE(known.IsStream(3));
 }
 
+TEST(KnownFlowsTest, APeerIsNoFlowAndIsForgottenOnceThereAreFlows) {
+  static KnownFlows known;
+  Flows flows;
+  KnownFlows::Object object;
+  EXPECT_EQ(known.PeerOf(3, &object), 0u);
+  known.NotePeer(3, 9, KnownFlows::Object::kToPeer);
+  EXPECT_EQ(known.PeerOf(3, &object), 9u);
+  EXPECT_EQ(object, KnownFlows::Object::kToPeer);
+  EXPECT_EQ(known.PeerOf(3 + 1024, &object), 0u);
+  EXPECT_FALSE(known.FindByDescriptor(3, &flows));
+  EXPECT_FALSE(known.Find(3, 7, &flows));
+  EXPECT_FALSE(known.IsStream(3));
+  known.NotePeer(3, 9, KnownFlows::Object::kStreamToPeer);
+  EXPECT_TRUE(known.IsStream(3));
+  known.Note(3, KnownFlows::kNewInode, {{1}, {2}}, KnownFlows::Object::kStream);
+  EXPECT_EQ(known.PeerOf(3, &object), 0u);
+  EXPECT_TRUE(known.FindByDescriptor(3, &flows));
+  EXPECT_EQ(flows.in[0], 1u);
+  known.NotePeer(3, 9, KnownFlows::Object::kStreamToPeer);
+  known.Drop(3);
+  EXPECT_EQ(known.PeerOf(3, &object), 0u);
+}
+
 struct KnownChannel {
   const char* name;
   SharedChannel (*make)();
@@ -274,6 +297,85 @@ INSTANTIATE_TEST_SUITE_P(
                       KnownChannel{"Unix", [] { return testing::NewUnixStream(false); }},
                       KnownChannel{"Udp", [] { return testing::NewUdp(false, false); }},
                       KnownChannel{"ConnectedUdp", [] { return testing::NewUdp(true, true); }}),
+    [](const auto& of) { return of.param.name; });
+
+// How a connection is made: to which address, whether connect waits for it, and how many bytes
+// accept may write where it says who calls.
+struct NewConnectionCase {
+  const char* name;
+  int family = AF_INET;
+  uint32_t host = INADDR_LOOPBACK;
+  int flags = 0;
+  socklen_t capacity = sizeof(sockaddr_in6);
+  bool server_is_told = true;
+};
+void PrintTo(const NewConnectionCase& of, std::ostream* out) { *out << of.name; }
+
+class NewConnectionTest : public ::testing::TestWithParam<NewConnectionCase> {
+ protected:
+  void SetUp() override {
+    const NewConnectionCase& of = GetParam();
+    channel_.listener = testing::BoundInternetSocket(of.family, SOCK_STREAM);
+    ASSERT_EQ(listen(channel_.listener, 1), 0);
+    sockaddr_in address = testing::LoopbackOf(channel_.listener);
+    address.sin_addr.s_addr = htonl(of.host);
+    channel_.output = socket(AF_INET, SOCK_STREAM | of.flags, 0);
+    const int result = connect(channel_.output, testing::Any(address), sizeof(address));
+    ASSERT_TRUE(result == 0 || (of.flags != 0 && errno == EINPROGRESS));
+    sockaddr_in6 caller = {};
+    socklen_t length = of.capacity;
+    channel_.input = accept(channel_.listener, reinterpret_cast<sockaddr*>(&caller), &length);
+    ASSERT_GE(channel_.input, 0);
+  }
+
+  // Ends the connection unseen, so that the kernel no longer says who the peer of `fd` was.
+  static void Reset(int fd, int* peer) {
+    const linger now = {1, 0};
+    ASSERT_EQ(setsockopt(*peer, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
+    ASSERT_EQ(syscall(SYS_close, *peer), 0);
+    *peer = -1;
+    sockaddr_in6 address = {};
+    socklen_t length = sizeof(address);
+    ASSERT_EQ(getpeername(fd, reinterpret_cast<sockaddr*>(&address), &length), -1);
+  }
+
+  FakeProcess process_;
+  testing::Channel channel_;
+};
+
+TEST_P(NewConnectionTest, BothEndsHaveTheFlowsThatTheKernelTellsOf) {
+  const uint64_t arrival = FindIoKeys(channel_.input, IoSide::kInput).waits[0];
+  const uint64_t room = FindIoKeys(channel_.input, IoSide::kInput).wakes[0];
+  EXPECT_NE(arrival, 0u);
+  EXPECT_EQ(FindIoKeys(channel_.output, IoSide::kOutput).wakes[0], arrival);
+  EXPECT_EQ(FindIoKeys(channel_.output, IoSide::kOutput).waits[0], room);
+  EXPECT_NE(FindIoKeys(channel_.output, IoSide::kInput).waits[0], arrival);
+  for (const int fd : {channel_.input, channel_.output}) NoteNewMeaning(fd);
+  EXPECT_EQ(FindIoKeys(channel_.input, IoSide::kInput).waits[0], arrival);
+  EXPECT_EQ(FindIoKeys(channel_.output, IoSide::kOutput).wakes[0], arrival);
+}
+
+TEST_P(NewConnectionTest, AServerThatWasToldOfItsPeerNeedNotAsk) {
+  const uint64_t arrival = FindIoKeys(channel_.output, IoSide::kOutput).wakes[0];
+  Reset(channel_.input, &channel_.output);
+  const uint64_t found = FindIoKeys(channel_.input, IoSide::kInput).waits[0];
+  EXPECT_EQ(found == arrival, GetParam().server_is_told);
+}
+
+TEST_P(NewConnectionTest, AClientThatHasNamedItsPeerNeedNotAsk) {
+  const uint64_t arrival = FindIoKeys(channel_.input, IoSide::kInput).waits[0];
+  Reset(channel_.output, &channel_.input);
+  const uint64_t found = FindIoKeys(channel_.output, IoSide::kOutput).wakes[0];
+  EXPECT_EQ(found == arrival, GetParam().host != INADDR_ANY);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, NewConnectionTest,
+    ::testing::Values(NewConnectionCase{"Internet"}, NewConnectionCase{"Mapped", AF_INET6},
+                      NewConnectionCase{"ToNoHost", AF_INET, INADDR_ANY},
+                      NewConnectionCase{"GoesOnConnecting", AF_INET, INADDR_LOOPBACK,
+                                        SOCK_NONBLOCK},
+                      NewConnectionCase{"CallerCut", AF_INET, INADDR_LOOPBACK, 0, 4, false}),
     [](const auto& of) { return of.param.name; });
 
 TEST_F(InterposeIoTest, ASocketThatIsConnectedToAnotherPeerHasOtherFlows) {

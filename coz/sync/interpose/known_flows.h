@@ -1,5 +1,6 @@
 // The flows of descriptors, kept by descriptor. To find them anew takes one to five system calls,
-// and a server asks at nearly every request.
+// and a server asks at nearly every request. Of a new connection the peer is kept, where accept or
+// connect has told it: the rest is asked for only where flows are needed.
 //
 // A flow is one direction of data. A descriptor has up to two each way, since a datagram socket
 // that is connected gets what is sent to its address, too.
@@ -29,30 +30,47 @@ struct Flows {
 
 class KnownFlows {
  public:
-  // What a descriptor leads to: a stream socket that is connected needs no addresses.
-  enum class Object : uint32_t { kOther, kStream };
+  // What a descriptor leads to. A stream socket that is connected needs no addresses. Of the last
+  // two only the peer is known: they are a stream socket, or any connected one.
+  enum class Object : uint32_t { kOther, kStream, kStreamToPeer, kToPeer };
+
+  // The inode of a descriptor that was new when it was noted, so that nobody had to ask.
+  static constexpr uint64_t kNewInode = ~uint64_t{0};
 
   // False where the caller has to find out the descriptor's inode first.
   bool FindByDescriptor(int fd, Flows* flows) {
     Entry& entry = EntryOf(fd);
     const uint32_t uses = entry.uses.load(std::memory_order_relaxed);
-    if (uses == 0) return false;
+    if (uses == 0 || HasOnlyPeer(entry)) return false;
     entry.uses.store(uses - 1, std::memory_order_relaxed);
-    return Read(entry, flows) == Key{fd, entry.inode.load(std::memory_order_relaxed)};
+    Object object;
+    const Key key = Read(entry, flows, &object);
+    return key == Key{fd, entry.inode.load(std::memory_order_relaxed)} && !IsOnlyPeer(object);
   }
 
-  // Whether FindByDescriptor would find those of such a stream.
+  // The peer that NotePeer has noted; 0 for none, or where flows have been noted since.
+  uint64_t PeerOf(int fd, Object* object) const {
+    const Entry& entry = EntryOf(fd);
+    if (entry.uses.load(std::memory_order_relaxed) == 0 || !HasOnlyPeer(entry)) return 0;
+    Flows flows;
+    const Key key = Read(entry, &flows, object);
+    return key == Key{fd, kNewInode} && IsOnlyPeer(*object) ? flows.in[0] : 0;
+  }
+
+  // Whether `fd` is known to be a connected stream, for as long as it needs no inode.
   bool IsStream(int fd) const {
     const Entry& entry = EntryOf(fd);
+    const Object object = entry.object.load(std::memory_order_relaxed);
     return entry.uses.load(std::memory_order_relaxed) != 0 &&
            entry.fd.load(std::memory_order_relaxed) == fd &&
-           entry.object.load(std::memory_order_relaxed) == Object::kStream;
+           (object == Object::kStream || object == Object::kStreamToPeer);
   }
 
   // False where the flows of this inode are not known.
   bool Find(int fd, uint64_t inode, Flows* flows) {
     Entry& entry = EntryOf(fd);
-    if (!(Read(entry, flows) == Key{fd, inode})) return false;
+    Object object;
+    if (!(Read(entry, flows, &object) == Key{fd, inode})) return false;
     entry.uses.store(kUsesWithoutInode, std::memory_order_relaxed);
     return true;
   }
@@ -74,6 +92,13 @@ class KnownFlows {
     }
     entry.uses.store(kUsesWithoutInode, std::memory_order_relaxed);
     entry.version.store(version + 2, std::memory_order_release);
+  }
+
+  // `peer` is not 0. `object` is one of which only the peer is known.
+  void NotePeer(int fd, uint64_t peer, Object object) {
+    Flows flows;
+    flows.in[0] = peer;
+    Note(fd, kNewInode, flows, object);
   }
 
   // The descriptor leads to something else from now on.
@@ -107,10 +132,18 @@ class KnownFlows {
     }
   };
 
-  static Key Read(const Entry& entry, Flows* flows) {
+  static bool IsOnlyPeer(Object object) {
+    return object == Object::kStreamToPeer || object == Object::kToPeer;
+  }
+  static bool HasOnlyPeer(const Entry& entry) {
+    return IsOnlyPeer(entry.object.load(std::memory_order_relaxed));
+  }
+
+  static Key Read(const Entry& entry, Flows* flows, Object* object) {
     const uint32_t version = entry.version.load(std::memory_order_acquire);
     const Key key = {entry.fd.load(std::memory_order_relaxed),
                      entry.inode.load(std::memory_order_relaxed)};
+    *object = entry.object.load(std::memory_order_relaxed);
     for (int i = 0; i < Flows::kMax; ++i) {
       flows->in[i] = entry.in[i].load(std::memory_order_relaxed);
       flows->out[i] = entry.out[i].load(std::memory_order_relaxed);

@@ -1,6 +1,8 @@
 // Sockets. Process: target. Context: the program's threads.
 #include <sys/socket.h>
 
+#include <cerrno>
+
 #include "coz/sync/interpose/io_object.h"
 #include "coz/sync/interpose/io_wait.h"
 #include "coz/sync/interpose/lately_readable.h"
@@ -28,6 +30,49 @@ msghdr HeaderAt(int fd, const msghdr* message) {
 
 msghdr FirstHeaderAt(int fd, const mmsghdr* messages, unsigned count) {
   return count > 0 ? HeaderAt(fd, &messages[0].msg_hdr) : msghdr{};
+}
+
+// What accept is given for the peer's address, and what came of it.
+class PeerAddress {
+ public:
+  PeerAddress(const sockaddr* address, const socklen_t* length) {
+    if (address == nullptr || CurrentThreadLedger() == nullptr) return;
+    if (!IsLatelyReadable(length, sizeof(*length))) return;
+    address_ = address;
+    length_ = length;
+    capacity_ = *length;
+  }
+
+  void Note(int accepted) const {
+    if (accepted < 0) return;
+    NoteNewMeaning(accepted);  // where the program closes descriptors unseen
+    if (address_ == nullptr || *length_ > capacity_) return;
+    NotePeer(accepted, address_, *length_, NewConnection::kStream);
+  }
+
+ private:
+  const sockaddr* address_ = nullptr;
+  const socklen_t* length_ = nullptr;
+  socklen_t capacity_ = 0;
+};
+
+template <typename Call>
+int Accept(int fd, const sockaddr* address, const socklen_t* length, Call call) {
+  const PeerAddress peer(address, length);
+  const int accepted = CallIo(fd, IoSide::kInput, call);
+  peer.Note(accepted);
+  return accepted;
+}
+
+// Only a stream goes on connecting.
+void NoteConnecting(int fd, const sockaddr* address, socklen_t length, int result) {
+  NoteNewMeaning(fd);
+  if (CurrentThreadLedger() == nullptr) return;
+  if (result == 0) {
+    NotePeer(fd, address, length, NewConnection::kMayBeStream);
+  } else if (errno == EINPROGRESS) {
+    NotePeer(fd, address, length, NewConnection::kStream);
+  }
 }
 
 }  // namespace
@@ -72,17 +117,19 @@ int socketpair(int domain, int type, int protocol, int fds[2]) noexcept {
 }
 
 int accept(int fd, sockaddr* address, socklen_t* length) {
-  return CallIo(fd, IoSide::kInput, [=] { return g_real.accept(fd, address, length); });
+  return coz::interpose::Accept(fd, address, length,
+                                [=] { return g_real.accept(fd, address, length); });
 }
 
 int accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
-  return CallIo(fd, IoSide::kInput, [=] { return g_real.accept4(fd, address, length, flags); });
+  return coz::interpose::Accept(fd, address, length,
+                                [=] { return g_real.accept4(fd, address, length, flags); });
 }
 
 int connect(int fd, const sockaddr* address, socklen_t length) {
   const int result =
       SendTo(fd, address, length, [=] { return g_real.connect(fd, address, length); });
-  coz::interpose::NoteNewMeaning(fd);
+  coz::interpose::NoteConnecting(fd, address, length, result);
   return result;
 }
 COZ_SECOND_NAME(__connect, connect);
