@@ -81,8 +81,12 @@ CallSites& SetOf(uint64_t key) {
   return coz_api_call_sites[(key >> kCallBits) % (1 << kSetBits)];
 }
 
+// Whether a site was ever stored. A process that has none does not touch the pages of the table.
+std::atomic<bool> g_has_sites{false};
+
 void Store(uint64_t key, Counters counters) {
   CallSites& set = SetOf(key);
+  g_has_sites.store(true);
   CallSite* site = nullptr;
   for (CallSite& way : set.ways) {
     uint64_t free = kFree;
@@ -463,6 +467,7 @@ void PublishApiRoutines(shared::ControlBlock* control, shared::ProcessSlot* proc
 }
 
 void FlushApiCallSites() {
+  if (!g_has_sites.load()) return;
   for (CallSites& set : coz_api_call_sites) {
     for (CallSite& site : set.ways) {
       uint64_t key = site.key.load(kRelaxed);
