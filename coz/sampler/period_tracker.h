@@ -25,17 +25,28 @@ class PeriodTracker {
     balance_ns_ = 0;
   }
 
+  // For a thread whose CPU clock starts at zero.
+  void Forget() {
+    Restart(0);
+    left_out_ns_.store(0, std::memory_order_relaxed);
+  }
+
   // Call at each sample: periods ended since the last call. The rest is carried on, so that over
   // time the sum is the CPU time divided by the period. It is 0 where the sample comes early: the
   // kernel swaps the events of threads that take turns on a CPU, so a thread may get the other's
   // sample. Were it counted, its sum and the other's would be more than their CPU time.
   uint64_t Advance(uint64_t now_ns, uint64_t period_ns) {
     const int64_t period = static_cast<int64_t>(period_ns);
-    balance_ns_ += static_cast<int64_t>(now_ns - last_ns_);
+    const int64_t passed_ns = static_cast<int64_t>(now_ns - last_ns_);
+    if (passed_ns < 0) {  // another thread's clock: a process may share its parent's memory
+      Restart(now_ns);
+      return 0;
+    }
+    balance_ns_ += passed_ns;
     last_ns_ = now_ns;
     // The timer of the event and the thread's CPU clock disagree a little at each context switch:
     // a sample that comes early by up to an eighth of a period still ends a period.
-    const int64_t periods = (balance_ns_ + period / 8) / period;
+    const int64_t periods = std::max<int64_t>((balance_ns_ + period / 8) / period, 0);
     balance_ns_ -= periods * period;
     return static_cast<uint64_t>(periods);
   }

@@ -24,6 +24,22 @@ TEST(PeriodTrackerTest, LongSystemCallStandsForThePeriodsThatEndedInIt) {
   EXPECT_EQ(tracker.Advance(20 * kPeriodNs, kPeriodNs), 1u);
 }
 
+TEST(PeriodTrackerTest, ClockThatGoesBackEndsNoPeriod) {
+  PeriodTracker tracker;
+  EXPECT_EQ(tracker.Advance(1000 * kPeriodNs, kPeriodNs), 1000u);
+  EXPECT_EQ(tracker.Advance(kPeriodNs, kPeriodNs), 0u);
+  EXPECT_EQ(tracker.Advance(2 * kPeriodNs, kPeriodNs), 1u);
+}
+
+TEST(PeriodTrackerTest, AForgottenThreadsClockStartsAtZero) {
+  PeriodTracker tracker;
+  EXPECT_EQ(tracker.Advance(1000 * kPeriodNs, kPeriodNs), 1000u);
+  tracker.LeaveOut(kPeriodNs);
+  tracker.Forget();
+  EXPECT_EQ(tracker.Advance(2 * kPeriodNs, kPeriodNs), 2u);
+  EXPECT_EQ(tracker.TakeLeftOut(2, kPeriodNs), 0u);
+}
+
 TEST(PeriodTrackerTest, SumOfWeightsIsCpuTimeDividedByPeriod) {
   PeriodTracker tracker;
   uint64_t now_ns = 0;

@@ -41,6 +41,8 @@ void OnForkInChild() {
   t_thread.source = ThreadSource();
   t_thread.phase_keeper.Forget();
   t_thread.queue_clock.Forget();
+  t_thread.tracker.Forget();
+  t_thread.callback_end_ns = 0;
   t_thread.state.BecomeLong();
   t_thread.active_frame = 0;
   t_thread.has_event_from_outside = false;

@@ -1,9 +1,11 @@
 // Sampling over fork and exec.
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <thread>
 
+#include "coz/sampler/perf_event.h"
 #include "coz/sampler/sampler.h"
 #include "coz/sampler/testing/sampler_fixture.h"
 #include "coz/testing/in_child.h"
@@ -62,6 +64,40 @@ TEST_P(SamplerProcessTest, ChildOfForkCanStartASamplerOfItsOwn) {
             0);
   EXPECT_EQ(outcome->values[0], 0u);
   EXPECT_GT(outcome->values[1], 5u);
+}
+
+// Opens an event for the calling thread, as another process does.
+void StartFromOutside() {
+  SamplerOptions options;
+  options.sampling_period_ns = kMs;
+  options.source = SamplingSource::kPerfSigtrap;
+  options.callback = &CountHere;
+  EXPECT_EQ(StartSamplerFromOutside(options, /*kernel_included=*/true), 0);
+  const auto tid = static_cast<int32_t>(syscall(SYS_gettid));
+  EnablePerfEvent(OpenTaskClockOf(tid, kMs, /*exclude_kernel=*/true));
+}
+
+// A child's CPU clock starts at zero.
+TEST(SamplerFromOutsideTest, CpuTimeOfTheThreadThatForkedIsNotTheChilds) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  testing::SharedValue<Outcome> shared;
+  outcome = &*shared;
+  ASSERT_EQ(RunInChild([] {
+              StartFromOutside();
+              BurnUntilSampled(100);
+              outcome->values[0] = static_cast<uint64_t>(RunInChild([] {
+                OnForkInChild();
+                periods_here = 0;
+                StartFromOutside();
+                BurnUntilSampled(5);
+                outcome->values[1] = periods_here;
+                outcome->values[2] = ThreadCpuNs() / kMs;
+              }));
+            }),
+            0);
+  EXPECT_EQ(outcome->values[0], 0u);
+  EXPECT_GT(outcome->values[1], 5u);
+  EXPECT_LE(outcome->values[1], outcome->values[2] + 1);
 }
 
 // With 50 µs between samples, most of these would come in the kernel's part of execve.

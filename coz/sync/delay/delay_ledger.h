@@ -196,7 +196,8 @@ inline bool OwesPause(const GlobalLedger& global, const ThreadLedger& thread,
   return local_ns < global_ns && !IsCarriedOn(global, thread, global_ns - local_ns, by);
 }
 
-// Gets `thread` ahead of every other thread by `delay_ns` of virtual time.
+// Gets `thread` ahead of every other thread by `delay_ns` of virtual time. A delay of a day or more
+// is none: a clock has gone back, and all threads would sleep for that long.
 void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns);
 
 // The local delay that `waker` leaves for threads that it wakes. In a crowd what it owes is its

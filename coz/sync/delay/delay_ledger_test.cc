@@ -44,6 +44,14 @@ TEST_F(DelayLedgerTest, ImposedDelayIsOwedByEveryOtherThread) {
   EXPECT_FALSE(IsBehind(*global_, sampled_));
 }
 
+TEST_F(DelayLedgerTest, DelayOfADayIsNone) {
+  Impose(sampled_, 100);
+  Impose(sampled_, uint64_t{0} - 50);
+  EXPECT_EQ(global_->global_delay_ns, 100u);
+  EXPECT_EQ(sampled_.local_delay_ns, 100u);
+  EXPECT_EQ(Owed(waiter_), 100u);
+}
+
 TEST_F(DelayLedgerTest, ThreadThatIsBehindCatchesUpByImposing) {
   Impose(sampled_, 100);
   Impose(waiter_, 30);
