@@ -71,8 +71,13 @@ absl::Status CheckState(const Facts& facts) {
       break;
   }
   if (facts.status.count("VmSize") == 0) {
-    return absl::InvalidArgumentError(
-        Refusal(facts, "it is a part of the kernel; list programs with: ps -e"));
+    constexpr int64_t kThreadMaker = 2;  // kthreadd, which makes all threads of the kernel
+    if (facts.pid == kThreadMaker || NumberIn(facts.status, "PPid", 0) == kThreadMaker) {
+      return absl::InvalidArgumentError(
+          Refusal(facts, "it is a part of the kernel; list programs with: ps -e"));
+    }
+    return absl::FailedPreconditionError(
+        Refusal(facts, "it is about to end; list what runs with: ps -e"));
   }
   const int64_t tracer = NumberIn(facts.status, "TracerPid", 0);
   if (tracer != 0) {

@@ -74,6 +74,8 @@ TEST(RefusalsTest, StateIsToldWithTheNextCommand) {
   EXPECT_THAT(Refusal(facts), HasSubstr("type: coz attach 4000"));
   facts = Server();
   facts.status.erase("VmSize");
+  EXPECT_THAT(Refusal(facts), HasSubstr("it is about to end; list what runs with: ps -e"));
+  facts.status["PPid"] = "2";
   EXPECT_THAT(Refusal(facts), HasSubstr("part of the kernel"));
   facts = Server();
   facts.status["TracerPid"] = "99";

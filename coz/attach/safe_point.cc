@@ -101,6 +101,7 @@ bool IsOneOf(const std::string& name, const char* const (&names)[kCount]) {
 
 bool IsLoader(const std::string& file) { return absl::StartsWith(file, "ld-linux"); }
 bool IsLibc(const std::string& file) { return file == "libc.so.6"; }
+bool IsOurs(const std::string& file) { return file == "libcoz.so"; }
 
 std::string Describe(const StackFrame& frame) {
   const std::string where = frame.file.empty() ? "code of no file" : frame.file;
@@ -146,16 +147,16 @@ size_t FramesInsideBeginning(const std::vector<StackFrame>& frames) {
   return are_there ? end - kOfLibc : frames.size();
 }
 
-// A thread that waits for nothing has to be in the program's own code.
+// A thread that waits for nothing has to be in the program's own code. In libcoz.so, from an earlier
+// call or for a sample, it may hold a lock that our call takes.
 absl::Status CheckRunning(const ThreadState& state) {
   if (state.has_other_malloc) return Unsafe("it runs, perhaps in an allocator");
   const size_t inside = FramesInsideBeginning(state.frames);
   for (size_t i = 0; i < inside; ++i) {
     const StackFrame& frame = state.frames[i];
     if (frame.file.empty()) return Unsafe("it runs in " + Describe(frame));
-    if (IsLibc(frame.file) && !IsOneOf(frame.function, kBeginnings)) {
-      return Unsafe("it runs " + Describe(frame));
-    }
+    const bool is_libcs = IsLibc(frame.file) && !IsOneOf(frame.function, kBeginnings);
+    if (is_libcs || IsOurs(frame.file)) return Unsafe("it runs " + Describe(frame));
   }
   return absl::OkStatus();
 }

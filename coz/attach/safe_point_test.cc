@@ -97,6 +97,17 @@ TEST(SafePointTest, ThreadOfGosRuntimeIsSafeThoughItsStackEndsInCgo) {
   EXPECT_FALSE(IsSafe(state).ok());
 }
 
+// It may hold a lock that our call would wait for: the one around the program's signal actions.
+TEST(SafePointTest, ThreadThatRunsInTheRuntimeIsNot) {
+  const std::vector<StackFrame> frames = {{1, "libcoz.so", ""}, kMain, kStart};
+  const absl::Status status = IsSafe(Running(frames));
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("libcoz.so"), absl::string_view::npos) << status;
+  ThreadState waiting = Running(frames);
+  waiting.waiting_call = SYS_epoll_wait;
+  EXPECT_TRUE(IsSafe(waiting).ok());
+}
+
 TEST(SafePointTest, RunningThreadIsSafeInTheProgramOnly) {
   EXPECT_TRUE(IsSafe(Waiting(-1, {{1, "server", "compute"}})).ok());
   EXPECT_FALSE(IsSafe(Waiting(-1, {{1, "libc.so.6", "qsort"}, {2, "server", "sort"}})).ok());

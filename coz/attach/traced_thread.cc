@@ -205,6 +205,17 @@ absl::Status TracedThread::BlockSignals(uint64_t mask) {
   return absl::OkStatus();
 }
 
+bool TracedThread::DivertsCalls() const {
+  constexpr auto kGetUserDispatch = static_cast<enum __ptrace_request>(0x4211);  // linux/ptrace.h
+  struct {
+    uint64_t mode;  // 0: off
+    uint64_t selector;
+    uint64_t offset;
+    uint64_t length;
+  } dispatch = {};
+  return ptrace(kGetUserDispatch, tid_, sizeof(dispatch), &dispatch) == 0 && dispatch.mode != 0;
+}
+
 absl::StatusOr<std::vector<CallFilter>> TracedThread::CallFilters() const {
   std::vector<CallFilter> filters;
   for (uintptr_t index = 0;; ++index) {

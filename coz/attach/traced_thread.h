@@ -64,6 +64,10 @@ class TracedThread {
   uint64_t blocked_signals() const { return mask_; }
   absl::Status BlockSignals(uint64_t mask);
 
+  // Whether its system calls become signals (PR_SET_SYSCALL_USER_DISPATCH), as Wine's do. False
+  // where the kernel does not tell (before 6.4).
+  bool DivertsCalls() const;
+
   // FAILED_PRECONDITION: this process may not see them. It needs CAP_SYS_ADMIN outside of all user
   // namespaces, and no filter of its own.
   absl::StatusOr<std::vector<CallFilter>> CallFilters() const;

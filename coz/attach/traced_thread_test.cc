@@ -1,6 +1,7 @@
 #include "coz/attach/traced_thread.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -81,6 +82,44 @@ TEST(TracedThreadTest, ProcessThatSomebodyHasStoppedIsSaidToBe) {
                             pid, pid));
   kill(pid, SIGKILL);
   waitpid(pid, nullptr, 0);
+}
+
+// A child that waits, and has asked for signals in the place of its system calls; but not now, as
+// the selector says. -1: the kernel has no such thing.
+pid_t ChildThatDiverts(bool diverts) {
+  int ready[2];
+  if (pipe(ready) != 0) abort();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    static char selector = 0;  // SYSCALL_DISPATCH_FILTER_ALLOW
+    constexpr unsigned long kOn = 1;
+    const bool is_on =
+        !diverts || prctl(PR_SET_SYSCALL_USER_DISPATCH, kOn, 0UL, 0UL, &selector) == 0;
+    (void)!write(ready[1], is_on ? "y" : "n", 1);
+    for (;;) pause();
+  }
+  char is_on = 'n';
+  if (read(ready[0], &is_on, 1) != 1) abort();
+  close(ready[0]);
+  close(ready[1]);
+  if (is_on == 'y') return pid;
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+  return -1;
+}
+
+TEST(TracedThreadTest, ThreadThatDivertsItsSystemCallsIsToldFromOthers) {
+  for (const bool diverts : {false, true}) {
+    const pid_t pid = ChildThatDiverts(diverts);
+    if (pid < 0) GTEST_SKIP() << "the kernel diverts no system calls";
+    {
+      const absl::StatusOr<TracedThread> stopped = TracedThread::Stop(pid, pid);
+      ASSERT_TRUE(stopped.ok()) << stopped.status();
+      EXPECT_EQ(stopped->DivertsCalls(), diverts);
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
 }
 
 // A child whose first thread joins another, or waits for a lock that the other holds.

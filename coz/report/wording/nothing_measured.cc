@@ -77,6 +77,11 @@ NothingMeasured ExplainAttached(MissingPart missing, const NothingContext& conte
               absl::StrCat("widen the scope, with -b % -s %, or measure functions, with "
                            "--unit=function: ",
                            again)};
+    case MissingPart::kChoice:
+      return {"the profile ended before its line was chosen by samples of 0.1 s",
+              absl::StrCat("let it take longer, with --duration, or name a line with "
+                           "--fixed-line=FILE:LINE: ",
+                           again)};
     default:
       break;
   }

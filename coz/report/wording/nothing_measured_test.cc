@@ -78,12 +78,14 @@ TEST(NothingMeasuredTest, ProcessThatWasAttachedToIsNotToBeStarted) {
   NothingContext context;
   context.is_attached = true;
   context.next.again = "coz attach --progress=Serve 4711";
-  for (const MissingPart part : {MissingPart::kPoint, MissingPart::kVisit, MissingPart::kSample,
-                                 MissingPart::kSampleInScope, MissingPart::kExperiment}) {
+  for (const MissingPart part :
+       {MissingPart::kPoint, MissingPart::kVisit, MissingPart::kSample, MissingPart::kSampleInScope,
+        MissingPart::kChoice, MissingPart::kExperiment}) {
     const std::string remedy = Explain(part, context).remedy;
     EXPECT_THAT(remedy, HasSubstr("`coz attach --progress=Serve 4711`"));
     EXPECT_EQ(remedy.find("coz run"), std::string::npos) << remedy;
   }
+  EXPECT_THAT(Explain(MissingPart::kChoice, context).what, HasSubstr("before its line was chosen"));
 }
 
 TEST(NothingMeasuredTest, ShorterExperimentsAreAdvisedWhereTheyAreLong) {

@@ -178,6 +178,7 @@ void Run::JoinDescendants() {
     Say(absl::StrCat("a descendant is not profiled: ", refused));
   }
   const std::vector<pid_t> running = attached_->Running();
+  if (running.empty()) return;
   Say(absl::StrFormat("%d process%s in the profile: %s", running.size(),
                       running.size() == 1 ? " is" : "es are", absl::StrJoin(running, ", ")));
 }
