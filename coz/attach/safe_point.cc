@@ -147,8 +147,8 @@ size_t FramesInsideBeginning(const std::vector<StackFrame>& frames) {
   return are_there ? end - kOfLibc : frames.size();
 }
 
-// A thread that waits for nothing has to be in the program's own code. In libcoz.so, from an earlier
-// call or for a sample, it may hold a lock that our call takes.
+// A thread that waits for nothing has to be in the program's own code. In libcoz.so, for a call of
+// the program or a sample, it may hold a lock that our call takes.
 absl::Status CheckRunning(const ThreadState& state) {
   if (state.has_other_malloc) return Unsafe("it runs, perhaps in an allocator");
   const size_t inside = FramesInsideBeginning(state.frames);

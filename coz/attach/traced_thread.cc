@@ -233,9 +233,28 @@ absl::StatusOr<std::vector<CallFilter>> TracedThread::CallFilters() const {
   }
 }
 
-// Most calls ask for it themselves. These return EINTR even where the thread was only stopped
-// (signal(7), "Interruption of system calls by stop signals"); they are made again unless a signal
-// waits for the thread.
+namespace {
+
+// Calls that return EINTR where the thread was only stopped (signal(7), "Interruption of system
+// calls by stop signals"): some do always, those of sockets where a time-out is set, and those of
+// devices where the driver does. None of them has done anything then.
+constexpr int64_t kEndedByStops[] = {
+    SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_rt_sigtimedwait,
+    SYS_semop,      SYS_semtimedop,  SYS_io_getevents, SYS_io_pgetevents,
+    SYS_read,       SYS_readv,       SYS_write,        SYS_writev,
+    SYS_recvfrom,   SYS_recvmsg,     SYS_recvmmsg,     SYS_sendto,
+    SYS_sendmsg,    SYS_sendmmsg,    SYS_accept,       SYS_accept4,
+    SYS_connect,    SYS_ioctl};
+
+bool IsEndedByStops(int64_t call) {
+  return std::find(std::begin(kEndedByStops), std::end(kEndedByStops), call) !=
+         std::end(kEndedByStops);
+}
+
+}  // namespace
+
+// Most calls ask for it themselves. Those of the list above are made again unless a signal waits
+// for the thread.
 void TracedThread::RestartCall() {
   const auto result = static_cast<int64_t>(registers_.rax);
   const int64_t call = WaitingCall();
@@ -243,12 +262,9 @@ void TracedThread::RestartCall() {
   bool again = result == kRestartSys || result == kRestartNoIntr || result == kRestartNoHand ||
                result == kRestartBlock;
   if (result == -EINTR) {
-    const bool ends_by_stops = call == SYS_epoll_wait || call == SYS_epoll_pwait ||
-                               call == SYS_epoll_pwait2 || call == SYS_rt_sigtimedwait ||
-                               call == SYS_semtimedop || call == SYS_io_getevents;
     const StatusFields status = ReadThreadStatus(pid_, tid_);
     const uint64_t pending = SignalsIn(status, "SigPnd") | SignalsIn(status, "ShdPnd");
-    again = ends_by_stops && (pending & ~SignalsIn(status, "SigBlk")) == 0;
+    again = IsEndedByStops(call) && (pending & ~SignalsIn(status, "SigBlk")) == 0;
   }
   if (!again) {
     registers_.orig_rax = ~0ull;  // it has returned

@@ -1,8 +1,13 @@
 #include "coz/attach/traced_thread.h"
 
 #include <signal.h>
+#include <sys/ipc.h>
 #include <sys/prctl.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -11,6 +16,7 @@
 #include <cstdint>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -220,6 +226,55 @@ TEST(TracedThreadTest, PendingSignalIsHandledWhereTheThreadWasStopped) {
   waitpid(pid, nullptr, 0);
   close(report[0]);
   close(report[1]);
+}
+
+// Each waits for ever, in a call that returns EINTR where its thread was stopped.
+int g_semaphores = -1;
+void WaitForSemaphore() {
+  sembuf down = {0, -1, 0};
+  (void)syscall(SYS_semop, g_semaphores, &down, 1);
+}
+void ReceiveWithTimeout() {
+  int ends[2];
+  const timeval long_time = {1'000'000, 0};
+  char byte = 0;
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) abort();
+  setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &long_time, sizeof(long_time));
+  (void)!recv(ends[0], &byte, 1, 0);
+}
+void AcceptWithTimeout() {
+  const timeval long_time = {1'000'000, 0};
+  sockaddr_un any = {};
+  any.sun_family = AF_UNIX;
+  const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+  setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &long_time, sizeof(long_time));
+  if (bind(listener, reinterpret_cast<sockaddr*>(&any), sizeof(any.sun_family)) != 0) abort();
+  if (listen(listener, 1) != 0) abort();
+  (void)accept(listener, nullptr, nullptr);
+}
+
+TEST(TracedThreadTest, WaitGoesOnThoughItsThreadWasStopped) {
+  const std::pair<int64_t, void (*)()> waits[] = {{SYS_semop, WaitForSemaphore},
+                                                  {SYS_recvfrom, ReceiveWithTimeout},
+                                                  {SYS_accept, AcceptWithTimeout}};
+  g_semaphores = semget(IPC_PRIVATE, 1, 0600);
+  for (const auto& [call, wait] : waits) {
+    SCOPED_TRACE(call);
+    constexpr int kStops = 20;
+    const pid_t pid = fork();
+    if (pid == 0) {
+      wait();
+      _exit(0);
+    }
+    for (int stops = 0; stops < kStops;) {
+      const absl::StatusOr<TracedThread> stopped = TracedThread::Stop(pid, pid);
+      ASSERT_TRUE(stopped.ok()) << "the wait has ended: " << stopped.status();
+      if (stopped->WaitingCall() == call) ++stops;
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+  semctl(g_semaphores, 0, IPC_RMID);
 }
 
 // The stop before has ended its call, which it has not yet made again when it is stopped anew.
