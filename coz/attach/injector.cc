@@ -211,6 +211,7 @@ absl::StatusOr<std::unique_ptr<Injector>> Injector::Prepare(pid_t pid,
 std::unique_ptr<Injector> Injector::Adopt(pid_t pid, const InjectorOptions& options) {
   std::unique_ptr<Injector> injector(new Injector(pid, options));
   injector->has_judged_filters_ = true;
+  injector->has_joined_ = true;
   return injector;
 }
 
@@ -283,7 +284,8 @@ absl::StatusOr<TracedThread> Injector::StopSafely() {
   // the process that could not be read once is not looked at again.
   auto safe_points = std::make_unique<SafePoints>(pid_);
   double made_s = NowS();
-  const double deadline_s = made_s + options_.limit_s;
+  const double limit_s = has_joined_ ? options_.limit_s : options_.join_limit_s;
+  const double deadline_s = made_s + limit_s;
   const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
   if (!pidfd.ok() && errno == ESRCH) return absl::UnavailableError(EndedText(pid_));
   std::string last = "it has no thread";
@@ -315,9 +317,9 @@ absl::StatusOr<TracedThread> Injector::StopSafely() {
     }
   } while (NowS() < deadline_s);
   return absl::DeadlineExceededError(absl::StrFormat(
-      "in %.0f s no thread of process %d came to where a library can be called safely (%s); try "
+      "in %.2g s no thread of process %d came to where a library can be called safely (%s); try "
       "again: coz attach %d",
-      options_.limit_s, pid_, last, pid_));
+      limit_s, pid_, last, pid_));
 }
 
 absl::Status Injector::Borrow(TracedThread* thread, Room* room) const {
@@ -560,6 +562,7 @@ absl::Status Injector::Join() {
   const absl::StatusOr<int64_t> answer = CallLibrary(shared::kAttachFunction, control_there_);
   if (!answer.ok()) return answer.status();
   control_there_ = -1;
+  has_joined_ = true;
   absl::Status joined = StatusOf("attach to", *answer);
   if (joined.ok()) CloseLeftOver();
   return joined;

@@ -27,9 +27,10 @@
 namespace coz::attach {
 
 struct InjectorOptions {
-  std::string library;  // path of libcoz.so
-  int control = -1;     // the file of a control block that others have joined, to join that
-  double limit_s = 10;  // for a thread to come to a safe point, and for a call
+  std::string library;       // path of libcoz.so
+  int control = -1;          // the file of a control block that others have joined, to join that
+  double limit_s = 10;       // for a thread to come to a safe point, and for a call
+  double join_limit_s = 10;  // for a thread to come to a safe point before the process has joined
   // For tests: called between the steps, by name.
   std::function<void(const char* step)> on_step;
 };
@@ -96,6 +97,7 @@ class Injector {
   bool has_filters_ = false;
   bool has_only_filters_of_container_ = false;
   bool has_judged_filters_ = false;
+  bool has_joined_ = false;
   Gadgets gadgets_;
   UniqueFd control_;
   int64_t control_there_ = -1;  // its descriptor in the process

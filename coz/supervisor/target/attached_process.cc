@@ -184,6 +184,7 @@ absl::StatusOr<AttachedProcess> AttachedProcess::Prepare(pid_t pid, const Option
   attach::InjectorOptions injected;
   injected.library = options.runtime_library;
   injected.control = control;
+  injected.join_limit_s = options.join_limit_s;
   injected.on_step = options.on_step;
   absl::StatusOr<std::unique_ptr<attach::Injector>> injector =
       attach::Injector::Prepare(pid, injected);

@@ -53,6 +53,7 @@ class AttachedProcess {
     // be had.
     sampler::SamplingSource source = sampler::SamplingSource::kNone;
     sampler::ClockExpiry expiry;  // for kCpuClock
+    double join_limit_s = 10;     // see attach::InjectorOptions
     // For tests: see attach::InjectorOptions.
     std::function<void(const char* step)> on_step = nullptr;
   };

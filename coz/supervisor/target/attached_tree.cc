@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <iterator>
@@ -88,11 +89,13 @@ absl::Status AttachedTree::Join(shared::ControlBlock* control) {
   return joined;
 }
 
-absl::Status AttachedTree::JoinOne(pid_t pid, int control_fd) {
+absl::Status AttachedTree::JoinOne(pid_t pid, int control_fd, double limit_s) {
   if (Adopt(pid)) return absl::OkStatus();
   const absl::StatusOr<RunningProgram> program = FindRunningProgram(pid, options_.runtime_library);
   if (!program.ok()) return program.status();
-  absl::StatusOr<AttachedProcess> process = AttachedProcess::Prepare(pid, options_, control_fd);
+  AttachedProcess::Options options = options_;
+  options.join_limit_s = limit_s;
+  absl::StatusOr<AttachedProcess> process = AttachedProcess::Prepare(pid, options, control_fd);
   if (!process.ok()) return process.status();
   if (absl::Status joined = process->JoinToo(control_); !joined.ok()) return joined;
   processes_.push_back(*std::move(process));
@@ -157,8 +160,11 @@ void AttachedTree::ForgetEnded() {
 }
 
 std::vector<std::string> AttachedTree::JoinDescendants(int control_fd) {
+  constexpr double kForAllS = 15;
+  constexpr double kLeastForOneS = 0.2;
   std::vector<std::string> refused;
   const pid_t first = processes_.front().pid();
+  const uint64_t begin_ns = MonotonicNowNs();
   bool is_new = true;
   for (int round = 0; is_new && round < kMostRounds; ++round) {
     is_new = false;
@@ -167,7 +173,9 @@ std::vector<std::string> AttachedTree::JoinDescendants(int control_fd) {
       is_new = true;
       if (SharesMemoryWithParent(pid)) continue;
       seen_.insert(pid);
-      const absl::Status joined = JoinOne(pid, control_fd);
+      const double passed_s = static_cast<double>(MonotonicNowNs() - begin_ns) / 1e9;
+      const double limit_s = std::clamp(kForAllS - passed_s, kLeastForOneS, options_.join_limit_s);
+      const absl::Status joined = JoinOne(pid, control_fd, limit_s);
       // One that was being forked may have joined meanwhile.
       if (!joined.ok() && !Adopt(pid) && IsThere(pid)) refused.emplace_back(joined.message());
     }

@@ -35,7 +35,8 @@ class AttachedTree {
   absl::Status Join(shared::ControlBlock* control);
 
   // Looks for descendants until there are no new ones. `control_fd`: the file of the block. Returns
-  // a sentence for each that cannot be attached to, and has not ended.
+  // a sentence for each that cannot be attached to, and has not ended. Where many come to no safe
+  // point, the later ones get less time for it, so that the profile begins.
   std::vector<std::string> JoinDescendants(int control_fd);
 
   // Those that run, the first one included.
@@ -57,7 +58,7 @@ class AttachedTree {
 
  private:
   explicit AttachedTree(const AttachedProcess::Options& options) : options_(options) {}
-  absl::Status JoinOne(pid_t pid, int control_fd);
+  absl::Status JoinOne(pid_t pid, int control_fd, double limit_s);
   bool Adopt(pid_t pid);
   void AdoptForked();
   void AwaitForked() const;
