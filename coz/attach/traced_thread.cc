@@ -22,6 +22,7 @@
 #include "absl/strings/str_format.h"
 #include "coz/attach/process_view.h"
 #include "coz/base/clock.h"
+#include "coz/base/signal_mask.h"
 
 namespace coz::attach {
 namespace {
@@ -137,13 +138,13 @@ absl::StatusOr<TracedThread> TracedThread::Stop(pid_t pid, pid_t tid) {
   if (ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) == 0) {
     ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
   } else if (!IsTracedHere(pid, tid)) {
-    return absl::UnavailableError(
-        absl::StrFormat("thread %d cannot be traced: %s", tid, strerror(errno)));
+    const std::string why = absl::StrFormat("thread %d cannot be traced: %s", tid, strerror(errno));
+    return errno == ESRCH ? absl::UnavailableError(why) : absl::PermissionDeniedError(why);
   }
   thread.seized_ = true;
   int status = 0;
   if (!WaitUntil(tid, NowS() + kStopLimitS, &status)) {
-    return absl::UnavailableError(absl::StrFormat("thread %d does not stop", tid));
+    return absl::DeadlineExceededError(absl::StrFormat("thread %d does not stop", tid));
   }
   if (!WIFSTOPPED(status)) {
     thread.seized_ = false;
@@ -254,18 +255,19 @@ bool IsEndedByStops(int64_t call) {
 }  // namespace
 
 // Most calls ask for it themselves. Those of the list above are made again unless a signal waits
-// for the thread.
+// for the thread. A sample is no such signal: it may have come in the kernel before the wait, and
+// be let out by the stop. Its handler would end some of the others.
 void TracedThread::RestartCall() {
   const auto result = static_cast<int64_t>(registers_.rax);
   const int64_t call = WaitingCall();
   if (call < 0) return;
   bool again = result == kRestartSys || result == kRestartNoIntr || result == kRestartNoHand ||
                result == kRestartBlock;
-  if (result == -EINTR) {
-    const StatusFields status = ReadThreadStatus(pid_, tid_);
-    const uint64_t pending = SignalsIn(status, "SigPnd") | SignalsIn(status, "ShdPnd");
-    again = IsEndedByStops(call) && (pending & ~SignalsIn(status, "SigBlk")) == 0;
-  }
+  const StatusFields status = ReadThreadStatus(pid_, tid_);
+  const uint64_t waiting_signals =
+      (SignalsIn(status, "SigPnd") | SignalsIn(status, "ShdPnd")) & ~SignalsIn(status, "SigBlk");
+  const uint64_t others = waiting_signals & ~SignalMaskOf(SIGTRAP);
+  if (result == -EINTR) again = IsEndedByStops(call) && others == 0;
   if (!again) {
     registers_.orig_rax = ~0ull;  // it has returned
     return;
@@ -273,7 +275,7 @@ void TracedThread::RestartCall() {
   user_regs_struct restarted = registers_;
   restarted.rax = restarted.orig_rax;
   restarted.rip -= 2;
-  if (result == -EINTR) {
+  if (result == -EINTR || (waiting_signals != 0 && others == 0)) {
     restarted.orig_rax = ~0ull;  // the kernel does not do it
     iovec registers = {&restarted, sizeof(restarted)};
     ptrace(PTRACE_SETREGSET, tid_, NT_PRSTATUS, &registers);

@@ -9,9 +9,10 @@
 //
 // Shape    one thread; it runs again when the object is gone
 // Units    addresses of the process
-// Errors   UNAVAILABLE where the thread has ended or does not stop; DEADLINE_EXCEEDED where a call
-//          takes too long, which then goes on alone; ABORTED where the kernel does not let it be
-//          followed: the call goes on alone, too, and the thread makes no other
+// Errors   UNAVAILABLE where the thread has ended, or is amid a signal or stopped by another one;
+//          DEADLINE_EXCEEDED where it does not stop, or a call takes too long, which then goes on
+//          alone; PERMISSION_DENIED where it may not be traced; ABORTED where the kernel does not
+//          let a call be followed: it goes on alone, too, and the thread makes no other
 // Threads  the one that seized it: ptrace knows threads
 // Signals  what the thread gets meanwhile is delivered
 // Source   ptrace(2); arch/x86/kernel/signal_64.c; Bosman and Bos, "Framing Signals", 2014

@@ -103,9 +103,9 @@ bool HasPendingSample(pid_t pid) {
   return false;
 }
 
-// The events are closed. A signal that one has raised before is delivered before its thread runs
-// any code of the program. So none is under way once each thread has slept or run since. One that
-// has come amid a handler of samples is pending until that returns.
+// What CPU timers and stopped threads have sent is delivered before its thread runs any code of the
+// program. So none is under way once each thread has slept or run since. One that has come amid a
+// handler of samples is pending until that returns.
 bool AwaitLastSamples(pid_t pid) {
   constexpr timespec kLook = {0, 2 * kNsPerMs};
   constexpr int kMostLooks = 1000;
@@ -262,6 +262,10 @@ absl::Status AttachedProcess::JoinToo(shared::ControlBlock* control) {
   control_ = control;
   if (absl::Status joined = injector_->Join(); !joined.ok()) return joined;
   if (timers_ == nullptr) {
+    for (const pid_t tid : attach::ReadThreads(pid_)) {
+      const Progress progress = ProgressOf(pid_, tid);
+      if (!progress.is_runnable) ran_before_[tid] = progress.ran_ns;
+    }
     events_->LookForThreads();
     events_->Enable();
     return absl::OkStatus();
@@ -430,6 +434,21 @@ absl::Status AttachedProcess::EndSignals() {
   return injector_->EndSignals();
 }
 
+// The events are closed. A sample that has come in the kernel becomes a signal when its thread
+// leaves the kernel, which may be hours later, and nothing shows it before. A stop lets it out, of
+// a thread that runs, too. False: one did not stop.
+bool AttachedProcess::LetSamplesOut() const {
+  bool are_out = true;
+  for (const pid_t tid : attach::ReadThreads(pid_)) {
+    const auto before = ran_before_.find(tid);
+    if (before != ran_before_.end() && ProgressOf(pid_, tid).ran_ns == before->second) continue;
+    const absl::StatusOr<attach::TracedThread> stopped = attach::TracedThread::Stop(pid_, tid);
+    // Amid a signal it was let out, too.
+    if (!stopped.ok() && !absl::IsUnavailable(stopped.status())) are_out = false;
+  }
+  return are_out;
+}
+
 absl::Status AttachedProcess::Leave() {
   SampleByEvents(false);
   if (HasEnded()) return absl::OkStatus();
@@ -437,17 +456,18 @@ absl::Status AttachedProcess::Leave() {
   const std::vector<attach::Mapping> mappings = attach::ReadMappings(pid_);
   if (attach::FileNamed(mappings, "libcoz.so") == nullptr) return absl::OkStatus();
   absl::Status ended = EndSignals();
+  const bool are_out = LetSamplesOut();
   for (const pid_t tid : unblocked_) LetSignalIn(pid_, tid, false);
-  const bool are_over = AwaitLastSamples(pid_) && ended.ok();
+  const bool are_over = AwaitLastSamples(pid_) && are_out && ended.ok();
   if (absl::Status left = injector_->Leave(are_over); !left.ok()) {
     return HasEnded() ? absl::OkStatus() : left;
   }
   if (are_over) return absl::OkStatus();
   if (!ended.ok()) return ended;
   return absl::UnavailableError(
-      absl::StrFormat("process %d keeps a handler of SIGTRAP, for one of its threads blocks that "
-                      "signal while a sample "
-                      "is on its way; it does nothing, and the next coz attach takes it away",
+      absl::StrFormat("process %d keeps a handler of SIGTRAP, for a sample may be on its way to a "
+                      "thread that blocks that signal, or waits in the kernel for what nothing "
+                      "interrupts; it does nothing, and the next coz attach takes it away",
                       pid_));
 }
 

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -113,6 +114,7 @@ class AttachedProcess {
   absl::Status SampleByTimers();
   bool LookForThreads();
   absl::Status EndSignals();
+  bool LetSamplesOut() const;
 
   pid_t pid_;
   UniqueFd pidfd_;
@@ -125,6 +127,9 @@ class AttachedProcess {
   bool changes_code_ = false;
   bool restores_code_ = false;
   bool is_adopted_ = false;
+  // CPU time of threads that slept when their events began. Those that it still holds for have had
+  // no sample.
+  std::map<pid_t, uint64_t> ran_before_;
   std::set<pid_t> unblocked_;  // threads whose mask is to be given back
   bool is_suspended_ = false;
   bool is_in_exec_ = false;
