@@ -112,21 +112,14 @@ static_assert(sizeof(Order) <= kOrderBytes);
 
 double NowS() { return static_cast<double>(MonotonicNowNs()) / 1e9; }
 
-// The number of the call in which a thread waits, as /proc has it; -1: it runs, or is elsewhere.
-int64_t CallOf(pid_t pid, pid_t tid) {
-  std::ifstream file(absl::StrFormat("/proc/%d/task/%d/syscall", pid, tid));
-  int64_t call = -1;
-  file >> call;
-  return file.fail() ? -1 : call;
-}
-
 // Those that wait for something outside first: a stop disturbs them least, and they mostly are
 // where a library can be loaded. Each is looked at once, since it may wait the one time and run the
 // other, which no sort would survive.
 std::vector<pid_t> InOrderOfHope(pid_t pid) {
   std::vector<pid_t> threads = ReadThreads(pid);
-  std::stable_partition(threads.begin(), threads.end(),
-                        [pid](pid_t tid) { return IsWaitForOutside(CallOf(pid, tid)); });
+  std::stable_partition(threads.begin(), threads.end(), [pid](pid_t tid) {
+    return IsWaitForOutside(ReadSleepingCall(pid, tid).number);
+  });
   return threads;
 }
 
@@ -294,6 +287,10 @@ absl::StatusOr<TracedThread> Injector::StopSafely() {
     std::vector<pid_t> threads = InOrderOfHope(pid_);
     threads.resize(std::min(threads.size(), kMostInOneRound));
     for (const pid_t tid : threads) {
+      if (MayReturnAPart(ReadSleepingCall(pid_, tid))) {
+        last = absl::StrFormat("thread %d: it waits amid output", tid);
+        continue;
+      }
       absl::StatusOr<TracedThread> thread = TracedThread::Stop(pid_, tid);
       if (!thread.ok()) {
         last = std::string(thread.status().message());

@@ -3,10 +3,13 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
@@ -81,6 +84,48 @@ std::vector<pid_t> ReadThreads(pid_t pid) {
   }
   std::sort(threads.begin(), threads.end());
   return threads;
+}
+
+SleepingCall ReadSleepingCall(pid_t pid, pid_t tid) {
+  std::ifstream file(absl::StrFormat("/proc/%d/task/%d/syscall", pid, tid));
+  SleepingCall call;
+  file >> call.number >> std::hex;
+  if (file.fail()) return SleepingCall();
+  for (uint64_t& argument : call.arguments) {
+    std::string word;
+    if (file >> word) argument = strtoull(word.c_str(), nullptr, 16);
+  }
+  return call;
+}
+
+bool MayReturnAPart(const SleepingCall& call) {
+  switch (call.number) {
+    case SYS_write:
+    case SYS_writev:
+    case SYS_pwrite64:
+    case SYS_pwritev:
+    case SYS_pwritev2:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_sendmmsg:
+    case SYS_sendfile:
+    case SYS_splice:
+    case SYS_tee:
+    case SYS_vmsplice:
+    case SYS_copy_file_range:
+    case SYS_readv:
+    case SYS_preadv:
+    case SYS_preadv2:
+    case SYS_recvmmsg:
+    case SYS_getrandom:
+      return true;
+    case SYS_recvfrom:
+      return (call.arguments[3] & MSG_WAITALL) != 0;
+    case SYS_recvmsg:
+      return (call.arguments[2] & MSG_WAITALL) != 0;
+    default:
+      return false;
+  }
 }
 
 std::vector<Mapping> ParseMappings(std::string_view text) {

@@ -36,6 +36,17 @@ uint64_t SignalsIn(const StatusFields& fields, const std::string& name);
 // Threads at this moment.
 std::vector<pid_t> ReadThreads(pid_t pid);
 
+// The system call in which a thread sleeps, as /proc has it. -1: it runs, or sleeps in none.
+struct SleepingCall {
+  int64_t number = -1;
+  uint64_t arguments[6] = {};
+};
+SleepingCall ReadSleepingCall(pid_t pid, pid_t tid);
+
+// Whether such a call returns a part where it is ended midway, as a write to a full pipe does. The
+// program would see that its thread was stopped.
+bool MayReturnAPart(const SleepingCall& call);
+
 struct Mapping {
   uint64_t begin = 0;
   uint64_t end = 0;

@@ -277,6 +277,32 @@ TEST(TracedThreadTest, WaitGoesOnThoughItsThreadWasStopped) {
   semctl(g_semaphores, 0, IPC_RMID);
 }
 
+TEST(SleepingCallTest, OutputThatWaitsMayReturnAPartAndInputMayNot) {
+  for (const bool writes : {true, false}) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      static char data[1 << 22];
+      if (writes) (void)!write(ends[1], data, sizeof(data));
+      if (!writes) (void)!read(ends[0], data, sizeof(data));
+      _exit(0);
+    }
+    const int64_t wanted = writes ? SYS_write : SYS_read;
+    SleepingCall call;
+    while (call.number != wanted) call = ReadSleepingCall(pid, pid);
+    EXPECT_EQ(call.arguments[0], static_cast<uint64_t>(ends[writes ? 1 : 0]));
+    EXPECT_EQ(call.arguments[2], uint64_t{1} << 22);
+    EXPECT_EQ(MayReturnAPart(call), writes);
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+    close(ends[0]);
+    close(ends[1]);
+  }
+  EXPECT_TRUE(MayReturnAPart({SYS_recvfrom, {3, 0, 1, MSG_WAITALL, 0, 0}}));
+  EXPECT_FALSE(MayReturnAPart({SYS_recvfrom, {3, 0, 1, 0, 0, 0}}));
+}
+
 // The stop before has ended its call, which it has not yet made again when it is stopped anew.
 TEST(TracedThreadTest, ThreadThatWaitsDoesSoInEachStop) {
   constexpr int kStops = 500;

@@ -161,10 +161,13 @@ void AwaitCallbacks() {
   }
 }
 
-// False where an int3 stays.
+// Of events, those that threads have opened for themselves included, timers and int3s. False where
+// an int3 stays.
 bool EndSignals() {
   sampler::StopSampler();
   sampler::DeleteTimersOfThreads();
+  AwaitCallbacks();
+  sampler::CloseEventsOfThreads();
   return patch::RestoreCode();
 }
 
@@ -178,8 +181,6 @@ void Leave(bool restores_disposition) {
   LetAllMarksAsk(MarksAsk::kNoMore);
   // An int3 that stays needs its handler.
   if (is_restored) interpose::GiveMasksBack();
-  AwaitCallbacks();
-  sampler::CloseEventsOfThreads();
   if (restores_disposition && is_restored) RestoreDisposition();
   g_process = nullptr;
   runtime_internal::KeepBlock(g_pid);

@@ -33,8 +33,9 @@ inline constexpr char kChangeCodeFunction[] = "_coz_change_code";
 // ControlBlock::timer_request. Perf events must be disabled. The argument means nothing.
 inline constexpr char kSampleByTimersFunction[] = "_coz_sample_by_timers";
 
-// Nothing raises the sampling signal any more: timers are deleted, and code becomes as it was.
-// Events must be closed. The argument means nothing.
+// Nothing raises the sampling signal any more: timers are deleted, events that threads have opened
+// for themselves are closed, and code becomes as it was. Other events must be closed. The argument
+// means nothing.
 inline constexpr char kEndSignalsFunction[] = "_coz_end_signals";
 
 enum class AttachAnswer : int64_t {

@@ -206,7 +206,7 @@ absl::Status Run::Leave() {
                         "nothing",
                         running.size()));
   }
-  return left;
+  return absl::IsCancelled(left) ? absl::OkStatus() : left;
 }
 
 void Run::WriteHead() {

@@ -382,7 +382,6 @@ std::string AttachedProcess::WhyNotChangeCode() {
     const absl::Status prepared = injector_->ChangeCode(/*is_first=*/true);
     if (!prepared.ok()) return std::string(prepared.message());
     changes_code_ = true;
-    restores_code_ = true;
   }
   // A thread that lets it in once goes on to do so. One that is in a handler of it, or in libc
   // where that blocks all signals, comes to no int3 meanwhile.
@@ -424,7 +423,6 @@ absl::Status AttachedProcess::EndSignals() {
     events_->Disable();
     events_->Close();
   }
-  if (!restores_code_ && timers_ == nullptr) return absl::OkStatus();
   std::atomic<shared::PatchRequestState>& state = control_->patch_request.state;
   auto asked = shared::PatchRequestState::kAsked;
   state.compare_exchange_strong(asked, shared::PatchRequestState::kFree);
@@ -436,12 +434,24 @@ absl::Status AttachedProcess::EndSignals() {
 
 // The events are closed. A sample that has come in the kernel becomes a signal when its thread
 // leaves the kernel, which may be hours later, and nothing shows it before. A stop lets it out, of
-// a thread that runs, too. False: one did not stop.
+// a thread that runs, too. False: one did not stop, or waits for longer than this amid a call that
+// would return a part of what it does.
 bool AttachedProcess::LetSamplesOut() const {
+  constexpr timespec kLook = {0, 10 * kNsPerMs};
+  constexpr int kMostLooks = 50;
+  int looks = 0;
   bool are_out = true;
   for (const pid_t tid : attach::ReadThreads(pid_)) {
     const auto before = ran_before_.find(tid);
     if (before != ran_before_.end() && ProgressOf(pid_, tid).ran_ns == before->second) continue;
+    while (attach::MayReturnAPart(attach::ReadSleepingCall(pid_, tid)) && looks < kMostLooks) {
+      nanosleep(&kLook, nullptr);
+      ++looks;
+    }
+    if (attach::MayReturnAPart(attach::ReadSleepingCall(pid_, tid))) {
+      are_out = false;
+      continue;
+    }
     const absl::StatusOr<attach::TracedThread> stopped = attach::TracedThread::Stop(pid_, tid);
     // Amid a signal it was let out, too.
     if (!stopped.ok() && !absl::IsUnavailable(stopped.status())) are_out = false;
@@ -464,10 +474,10 @@ absl::Status AttachedProcess::Leave() {
   }
   if (are_over) return absl::OkStatus();
   if (!ended.ok()) return ended;
-  return absl::UnavailableError(
+  return absl::CancelledError(
       absl::StrFormat("process %d keeps a handler of SIGTRAP, for a sample may be on its way to a "
-                      "thread that blocks that signal, or waits in the kernel for what nothing "
-                      "interrupts; it does nothing, and the next coz attach takes it away",
+                      "thread that blocks that signal, or waits amid output; it does nothing, and "
+                      "the next coz attach takes it away",
                       pid_));
 }
 

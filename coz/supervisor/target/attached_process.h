@@ -99,10 +99,8 @@ class AttachedProcess {
   std::string WhyNotChangeCode();
   // Has it do at once what is asked for in ControlBlock::patch_request.
   void ChangeCode();
-  // Its code is to be restored when it leaves: it was changed here, or in its parent.
-  void RestoreCodeInTheEnd() { restores_code_ = true; }
-
-  // What could not be undone is in the status's message; it does no harm.
+  // What could not be undone is in the status's message; it does no harm. CANCELLED: only a handler
+  // of SIGTRAP stays, which is no failure.
   absl::Status Leave();
 
  private:
@@ -125,7 +123,6 @@ class AttachedProcess {
   shared::ControlBlock* control_ = nullptr;
   int looks_without_thread_ = 0;
   bool changes_code_ = false;
-  bool restores_code_ = false;
   bool is_adopted_ = false;
   // CPU time of threads that slept when their events began. Those that it still holds for have had
   // no sample.

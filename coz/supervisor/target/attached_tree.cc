@@ -117,7 +117,6 @@ bool AttachedTree::Adopt(pid_t pid) {
   if (found == nullptr) return false;
   absl::StatusOr<AttachedProcess> process = AttachedProcess::Adopt(pid, found, options_, control_);
   if (!process.ok()) return false;
-  if (changes_code_) process->RestoreCodeInTheEnd();
   if (is_suspended_) process->SetSampling(false);
   processes_.push_back(*std::move(process));
   return true;
@@ -255,7 +254,6 @@ bool AttachedTree::ChangeToCpuClock(const sampler::ClockExpiry& expiry) {
 }
 
 std::string AttachedTree::WhyNotChangeCode(pid_t pid) {
-  changes_code_ = true;
   AttachedProcess* const process = Adopt(pid) ? Find(pid) : nullptr;
   return process == nullptr ? "it has ended" : process->WhyNotChangeCode();
 }
@@ -268,7 +266,10 @@ absl::Status AttachedTree::Leave() {
   absl::Status all = absl::OkStatus();
   AwaitForked();
   AdoptForked();
-  for (AttachedProcess& process : processes_) all.Update(process.Leave());
+  for (AttachedProcess& process : processes_) {
+    const absl::Status left = process.Leave();
+    if (all.ok() || (absl::IsCancelled(all) && !left.ok())) all = left;
+  }
   return all;
 }
 

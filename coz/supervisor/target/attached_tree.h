@@ -53,7 +53,8 @@ class AttachedTree {
   bool ChangeToCpuClock(const sampler::ClockExpiry& expiry);
   std::string WhyNotChangeCode(pid_t pid);
   void ChangeCode(pid_t pid);
-  // Leaves all, whatever happens with one. ControlBlock::stop is set: no more join.
+  // Leaves all, whatever happens with one, and tells of the first failure; CANCELLED as in
+  // AttachedProcess. ControlBlock::stop is set: no more join.
   absl::Status Leave();
 
  private:
@@ -71,7 +72,6 @@ class AttachedTree {
   std::set<pid_t> seen_;
   TreeMembers members_;
   bool has_told_of_threads_ = false;
-  bool changes_code_ = false;
   bool is_suspended_ = false;
 };
 
