@@ -194,6 +194,7 @@ absl::StatusOr<AttachedProcess> AttachedProcess::Prepare(pid_t pid, const Option
 }
 
 absl::Status AttachedProcess::ChooseSource(const Options& options) {
+  had_events_ = options.source != sampler::SamplingSource::kCpuTimer;
   if (options.source == sampler::SamplingSource::kCpuClock) {
     events_ = std::make_unique<ThreadEvents>();
     absl::Status opened = events_->OpenForClocks(pid_, options.expiry);
@@ -210,6 +211,7 @@ absl::Status AttachedProcess::ChooseSource(const Options& options) {
     if (opened.ok() || options.source == sampler::SamplingSource::kPerfSigtrap) return opened;
     events_.reset();
   }
+  had_events_ = false;
   timers_ = std::make_unique<ThreadTimers>(pid_);
   status_.source = sampler::SamplingSource::kCpuTimer;
   status_.kernel_included = true;
@@ -229,6 +231,7 @@ absl::StatusOr<AttachedProcess> AttachedProcess::Adopt(pid_t pid, shared::Proces
   AttachedProcess process(pid, *std::move(pidfd), attach::Injector::Adopt(pid, injected));
   process.control_ = control;
   process.is_adopted_ = true;
+  process.had_events_ = true;  // its threads may have opened some before it was seen
   if (options.source == sampler::SamplingSource::kCpuTimer) {
     process.timers_ = std::make_unique<ThreadTimers>(pid);
     process.looks_without_thread_ = kLooksForThreads;
@@ -466,7 +469,7 @@ absl::Status AttachedProcess::Leave() {
   const std::vector<attach::Mapping> mappings = attach::ReadMappings(pid_);
   if (attach::FileNamed(mappings, "libcoz.so") == nullptr) return absl::OkStatus();
   absl::Status ended = EndSignals();
-  const bool are_out = LetSamplesOut();
+  const bool are_out = !had_events_ || LetSamplesOut();
   for (const pid_t tid : unblocked_) LetSignalIn(pid_, tid, false);
   const bool are_over = AwaitLastSamples(pid_) && are_out && ended.ok();
   if (absl::Status left = injector_->Leave(are_over); !left.ok()) {

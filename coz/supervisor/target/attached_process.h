@@ -122,6 +122,7 @@ class AttachedProcess {
   sampler::SamplerStatus status_;
   shared::ControlBlock* control_ = nullptr;
   int looks_without_thread_ = 0;
+  bool had_events_ = false;  // whatever samples it now
   bool changes_code_ = false;
   bool is_adopted_ = false;
   // CPU time of threads that slept when their events began. Those that it still holds for have had
