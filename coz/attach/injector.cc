@@ -129,6 +129,14 @@ bool HasEnded(const UniqueFd& pidfd) {
   return poll(&fd, 1, 0) == 1;
 }
 
+absl::Status DivertsCallsError(pid_t pid, pid_t tid) {
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "cannot attach to process %d: its thread %d diverts system calls "
+      "(PR_SET_SYSCALL_USER_DISPATCH), and would divert those of coz; list other processes with: "
+      "ps -e",
+      pid, tid));
+}
+
 std::string EndedText(pid_t pid) {
   return absl::StrFormat("process %d has ended; see: ps %d", pid, pid);
 }
@@ -259,15 +267,6 @@ absl::Status Injector::JudgeFilters(const TracedThread& thread) {
   return WhyNotUnderFilters(facts);
 }
 
-absl::Status Injector::WhyNotUnderDiversion(pid_t tid) const {
-  return absl::FailedPreconditionError(
-      absl::StrFormat("cannot attach to process %d: its thread %d diverts system calls "
-                      "(PR_SET_SYSCALL_USER_DISPATCH), and would divert those of coz; profile "
-                      "another process, see: "
-                      "ps -e",
-                      pid_, tid));
-}
-
 // Tries one thread after the other until the time is up. Of threads that wait, few are disturbed.
 absl::StatusOr<TracedThread> Injector::StopSafely() {
   constexpr size_t kMostInOneRound = 16;
@@ -296,7 +295,7 @@ absl::StatusOr<TracedThread> Injector::StopSafely() {
         last = std::string(thread.status().message());
         continue;
       }
-      if (thread->DivertsCalls()) return WhyNotUnderDiversion(tid);
+      if (thread->DivertsCalls()) return DivertsCallsError(pid_, tid);
       const user_regs_struct& registers = thread->registers();
       const absl::Status safe = safe_points->Check(
           {tid, registers.rsp, registers.fs_base, thread->WaitingCall(), thread->WaitsForThread()});

@@ -71,7 +71,6 @@ class Injector {
 
   absl::Status FindFunctions();
   absl::Status JudgeFilters(const TracedThread& thread);
-  absl::Status WhyNotUnderDiversion(pid_t tid) const;
   absl::StatusOr<TracedThread> StopSafely();
   absl::Status Borrow(TracedThread* thread, Room* room) const;
   void GiveBack(TracedThread* thread, const Room& room) const;

@@ -240,12 +240,12 @@ namespace {
 // calls by stop signals"): some do always, those of sockets where a time-out is set, and those of
 // devices where the driver does. None of them has done anything then.
 constexpr int64_t kEndedByStops[] = {
-    SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_rt_sigtimedwait,
-    SYS_semop,      SYS_semtimedop,  SYS_io_getevents, SYS_io_pgetevents,
-    SYS_read,       SYS_readv,       SYS_write,        SYS_writev,
-    SYS_recvfrom,   SYS_recvmsg,     SYS_recvmmsg,     SYS_sendto,
-    SYS_sendmsg,    SYS_sendmmsg,    SYS_accept,       SYS_accept4,
-    SYS_connect,    SYS_ioctl};
+    SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2,  SYS_rt_sigtimedwait,
+    SYS_semop,      SYS_semtimedop,  SYS_io_getevents,  SYS_io_pgetevents,
+    SYS_read,       SYS_readv,       SYS_write,         SYS_writev,
+    SYS_recvfrom,   SYS_recvmsg,     SYS_recvmmsg,      SYS_sendto,
+    SYS_sendmsg,    SYS_sendmmsg,    SYS_accept,        SYS_accept4,
+    SYS_connect,    SYS_ioctl,       SYS_io_uring_enter};
 
 bool IsEndedByStops(int64_t call) {
   return std::find(std::begin(kEndedByStops), std::end(kEndedByStops), call) !=

@@ -1,5 +1,6 @@
 #include "coz/attach/traced_thread.h"
 
+#include <linux/io_uring.h>
 #include <signal.h>
 #include <sys/ipc.h>
 #include <sys/prctl.h>
@@ -253,10 +254,18 @@ void AcceptWithTimeout() {
   (void)accept(listener, nullptr, nullptr);
 }
 
+int g_ring = -1;
+void WaitForCompletion() {
+  (void)syscall(SYS_io_uring_enter, g_ring, 0, 1, IORING_ENTER_GETEVENTS, nullptr, 0);
+}
+
 TEST(TracedThreadTest, WaitGoesOnThoughItsThreadWasStopped) {
-  const std::pair<int64_t, void (*)()> waits[] = {{SYS_semop, WaitForSemaphore},
-                                                  {SYS_recvfrom, ReceiveWithTimeout},
-                                                  {SYS_accept, AcceptWithTimeout}};
+  std::vector<std::pair<int64_t, void (*)()>> waits = {{SYS_semop, WaitForSemaphore},
+                                                       {SYS_recvfrom, ReceiveWithTimeout},
+                                                       {SYS_accept, AcceptWithTimeout}};
+  io_uring_params parameters = {};
+  g_ring = static_cast<int>(syscall(SYS_io_uring_setup, 1, &parameters));
+  if (g_ring >= 0) waits.emplace_back(SYS_io_uring_enter, WaitForCompletion);
   g_semaphores = semget(IPC_PRIVATE, 1, 0600);
   for (const auto& [call, wait] : waits) {
     SCOPED_TRACE(call);
@@ -275,6 +284,7 @@ TEST(TracedThreadTest, WaitGoesOnThoughItsThreadWasStopped) {
     waitpid(pid, nullptr, 0);
   }
   semctl(g_semaphores, 0, IPC_RMID);
+  close(g_ring);
 }
 
 TEST(SleepingCallTest, OutputThatWaitsMayReturnAPartAndInputMayNot) {

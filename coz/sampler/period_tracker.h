@@ -46,7 +46,7 @@ class PeriodTracker {
     last_ns_ = now_ns;
     // The timer of the event and the thread's CPU clock disagree a little at each context switch:
     // a sample that comes early by up to an eighth of a period still ends a period.
-    const int64_t periods = std::max<int64_t>((balance_ns_ + period / 8) / period, 0);
+    const int64_t periods = (balance_ns_ + period / 8) / period;
     balance_ns_ -= periods * period;
     return static_cast<uint64_t>(periods);
   }

@@ -63,16 +63,11 @@ absl::StatusOr<UniqueFd> OpenPidfd(pid_t pid) {
 
 // While a thread waits for signals (sigwait), its mask lacks those that it waits for.
 uint64_t SignalsWaitedFor(pid_t pid, pid_t tid) {
-  std::ifstream file(absl::StrFormat("/proc/%d/task/%d/syscall", pid, tid));
-  int64_t call = -1;
-  uint64_t address = 0;
-  file >> call >> std::hex >> address;
+  const attach::SleepingCall call = attach::ReadSleepingCall(pid, tid);
   uint64_t signals = 0;
-  if (call != SYS_rt_sigtimedwait || file.fail() ||
-      !attach::ReadMemory(pid, address, &signals, sizeof(signals))) {
-    return 0;
-  }
-  return signals;
+  const bool is_read = call.number == SYS_rt_sigtimedwait &&
+                       attach::ReadMemory(pid, call.arguments[0], &signals, sizeof(signals));
+  return is_read ? signals : 0;
 }
 
 // It may wake up, or go to sleep, between two looks.
