@@ -32,6 +32,10 @@ inline constexpr size_t kMaxSteps = 26;
 inline constexpr size_t kMaxOtherCounters = 3;
 inline constexpr uint8_t kSystemCall[] = {0x0f, 0x05};  // the instruction
 
+// Of rax, rcx, rdx, rbx, rsp, rbp, rsi or rdi, in this order.
+inline constexpr uint8_t kPushOfRax = 0x50;
+constexpr bool IsPushOfOneByte(uint8_t code) { return (code & 0xf8) == kPushOfRax; }
+
 // Where the calling thread's counter is: a 64-bit word, `displacement` behind the pointer that the
 // thread has at `fs_offset` from its thread pointer.
 struct CounterPlace {

@@ -301,6 +301,37 @@ const Entry* TrapAt(uint64_t address, uint8_t* displaced) {
   return entry.state.load(std::memory_order_acquire) == State::kGone ? nullptr : &entry;
 }
 
+// A thread stands one byte behind a displaced instruction: whether it has executed that, not the
+// int3 in its place. It may have, where the instruction has one byte, and the thread was there when
+// the code changed. A push has left its register on the stack. Another instruction is taken for
+// executed: its int3 stands for a moment only, or it is a nop.
+bool HasPassed(const CodePatch& patch, uint8_t displaced, const ucontext_t& context) {
+  constexpr int kPushed[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX,
+                             REG_RSP, REG_RBP, REG_RSI, REG_RDI};
+  const size_t offset = patch.displaced[displaced].original_offset;
+  const bool is_one_byte = displaced + 1 < patch.displaced_count &&
+                           patch.displaced[displaced + 1].original_offset == offset + 1;
+  if (!is_one_byte) return false;
+  const uint8_t code = patch.original[offset];
+  if (!IsPushOfOneByte(code)) return true;
+  const auto& registers = context.uc_mcontext.gregs;
+  const auto* stack = reinterpret_cast<const uint64_t*>(registers[REG_RSP]);
+  const int pushed = kPushed[code - kPushOfRax];
+  const uint64_t before = pushed == REG_RSP ? sizeof(uint64_t) : 0;
+  return *stack == static_cast<uint64_t>(registers[pushed]) + before;
+}
+
+// Whether the code is that of before or after the change, from a displaced instruction on. It may
+// have been unmapped since the patch was removed, and be another one.
+bool HasItsCode(const CodePatch& patch, uint8_t displaced) {
+  const size_t offset = patch.displaced[displaced].original_offset;
+  const uint64_t at = patch.address + offset;
+  if (*BytesAt(at) == kInt3) return true;
+  return HasBytes(at, patch.original + offset, patch.original_bytes - offset) ||
+         (offset < patch.changed_bytes &&
+          HasBytes(at, patch.replacement + offset, patch.changed_bytes - offset));
+}
+
 // The caller has the lock.
 bool RestoreAll() {
   bool restored = true;
@@ -368,14 +399,13 @@ bool TakeTrap(const siginfo_t& info, ucontext_t* context) {
   if (entry == nullptr) return false;
   const bool is_trap =
       info.si_code == SI_KERNEL && context->uc_mcontext.gregs[REG_TRAPNO] == kBreakpointException;
-  if (!is_trap) {
-    // Another SIGTRAP of this thread was under way, so the kernel has dropped that of the int3.
-    // Behind an int3 of ours no instruction begins that a thread comes to, unless it is another
-    // int3 of ours (place_plan.cc sees to that).
-    uint8_t next = 0;
-    if (*BytesAt(ip - 1) != kInt3 || TrapAt(ip, &next) != nullptr) return false;
-  }
   const CodePatch& patch = entry->patch;
+  // Another SIGTRAP of this thread was under way, so the kernel has dropped that of the int3. Its
+  // byte may have been restored since. Behind an int3 of ours no instruction begins that a thread
+  // comes to (place_plan.cc sees to that), but it may have been there before.
+  const bool is_dropped =
+      !is_trap && HasItsCode(patch, displaced) && !HasPassed(patch, displaced, *context);
+  if (!is_trap && !is_dropped) return false;
   if (displaced == 0) {
     if (patch.edge.routine == 0) {
       CountVisit(patch.counter);
@@ -394,7 +424,9 @@ bool OriginalOf(uint64_t ip, Original* original) {
   uint8_t displaced = 0;
   const Entry* trap =
       g_has_traps.load(std::memory_order_relaxed) ? TrapAt(ip - 1, &displaced) : nullptr;
-  if (trap != nullptr && trap->patch.way == Way::kTrap && displaced == 0) {
+  const bool is_active =
+      trap != nullptr && trap->state.load(std::memory_order_relaxed) == State::kActive;
+  if (is_active && trap->patch.way == Way::kTrap && displaced == 0) {
     *original = {ip - 1, 0, true};
     return true;
   }

@@ -780,6 +780,90 @@ TEST(CodePatcherTest, UnmappedCodeIsForgotten) {
 
 int g_foreign_traps = 0;
 
+// A sample that comes one byte behind an instruction of a changed place.
+class SampleBehindAnInt3Test : public testing::Test {
+ protected:
+  void Insert(const Bytes& code, Kind kind) {
+    self::HandleTraps();
+    function_ = Page().Add(code);
+    patch_ = self::PatchFor(PlanFor(function_, code.size(), 0, kind),
+                            reinterpret_cast<uint64_t>(function_), kCounter);
+    ASSERT_TRUE(patch_.has_value());
+    ASSERT_EQ(InsertPatch(*patch_), PatchResult::kDone);
+    visits_ = self::SharedVisits(kCounter);
+  }
+  void Remove() { ASSERT_EQ(RemovePatch(patch_->address), PatchResult::kDone); }
+
+  // Where the thread goes on, with this in rbx and as the last word of its stack.
+  uint64_t GoesOnAt(uint64_t rbx, uint64_t last_word) {
+    constexpr int kSampleOfAnEvent = 6;  // TRAP_PERF
+    siginfo_t info = {};
+    info.si_code = kSampleOfAnEvent;
+    ucontext_t context = {};
+    auto& registers = context.uc_mcontext.gregs;
+    registers[REG_RIP] = reinterpret_cast<greg_t>(function_ + 1);
+    registers[REG_RBX] = static_cast<greg_t>(rbx);
+    registers[REG_RSP] = reinterpret_cast<greg_t>(&last_word);
+    EXPECT_FALSE(TakeTrap(info, &context)) << "it is a sample, too";
+    return static_cast<uint64_t>(registers[REG_RIP]);
+  }
+  uint64_t Behind() const { return reinterpret_cast<uint64_t>(function_) + 1; }
+  uint64_t Copy() const { return patch_->stub + patch_->displaced[0].stub_offset; }
+  uint64_t Visits() const { return self::SharedVisits(kCounter) - visits_; }
+
+  static constexpr size_t kCounter = 4;
+  uint8_t* function_ = nullptr;
+  std::optional<CodePatch> patch_;
+  uint64_t visits_ = 0;
+};
+
+// mov eax,edi; dec eax; jnz to dec; ret
+const Bytes kOfTwoBytes = {0x89, 0xf8, 0xff, 0xc8, 0x75, 0xfc, 0xc3};
+// push rbx; push rbx; dec edi; jnz to dec; pop rbx; pop rbx; ret
+const Bytes kTwoPushes = {0x53, 0x53, 0xff, 0xcf, 0x75, 0xfc, 0x5b, 0x5b, 0xc3};
+
+TEST_F(SampleBehindAnInt3Test, StandsForTheInt3ThatTheKernelDropped) {
+  Insert(kOfTwoBytes, Kind::kTrap);
+  EXPECT_EQ(GoesOnAt(1, 2), Copy());
+  EXPECT_EQ(Visits(), 1u);
+}
+
+TEST_F(SampleBehindAnInt3Test, StandsForItWhereItsByteHasBeenRestored) {
+  Insert(kOfTwoBytes, Kind::kTrap);
+  Remove();
+  EXPECT_EQ(GoesOnAt(1, 2), Copy());
+}
+
+TEST_F(SampleBehindAnInt3Test, StandsForItWhereTheJumpHasTakenItsPlace) {
+  Insert(kAddsFortyTwo, Kind::kJump);
+  EXPECT_EQ(GoesOnAt(1, 2), Copy());
+  Remove();
+  EXPECT_EQ(GoesOnAt(1, 2), Copy());
+}
+
+TEST_F(SampleBehindAnInt3Test, OfAnotherCodeThereIsLeftAlone) {
+  Insert(kOfTwoBytes, Kind::kTrap);
+  Remove();
+  const auto page = reinterpret_cast<void*>(Behind() & ~uint64_t{0xfff});
+  ASSERT_EQ(mprotect(page, 1, PROT_READ | PROT_WRITE), 0);
+  function_[0] = 0x90;
+  ASSERT_EQ(mprotect(page, 1, PROT_READ | PROT_EXEC), 0);
+  EXPECT_EQ(GoesOnAt(1, 2), Behind());
+}
+
+// The thread was interrupted there before the code was changed, and a sample comes first when it
+// runs again.
+TEST_F(SampleBehindAnInt3Test, OfAThreadThatHasPushedItsRegisterIsLeftAlone) {
+  Insert(kTwoPushes, Kind::kTrap);
+  EXPECT_EQ(GoesOnAt(1, 1), Behind());
+  EXPECT_EQ(Visits(), 0u);
+  EXPECT_EQ(GoesOnAt(1, 2), Copy());
+  EXPECT_EQ(Visits(), 1u);
+  Remove();
+  EXPECT_EQ(GoesOnAt(1, 1), Behind());
+  EXPECT_EQ(GoesOnAt(1, 2), Copy());
+}
+
 TEST(CodePatcherTest, OtherTrapsAreNotTaken) {
   self::HandleTraps([](int) { ++g_foreign_traps; });
   const uint8_t* function = Page().Add({0xcc, 0xc3});

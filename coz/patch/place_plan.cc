@@ -123,6 +123,7 @@ class Planner {
 
   // Returns why not, or nothing. The address behind an int3 has to belong to no other instruction
   // that a thread may come to: it tells a trap from a sample where the kernel drops one of the two.
+  // A thread that is there already has passed a push, which it shows, or a nop, which does nothing.
   std::string TryTrap(const Instruction& first) {
     StartAnew();
     Displace(plan_.offset, first);
@@ -131,7 +132,10 @@ class Planner {
       if (!scan_.is_whole || scan_.jumps_by_table)
         return "it is not known who jumps behind an int3";
       if (HasTargetIn(scan_, behind, behind + 1)) return "a jump leads behind an int3";
+      if (behind >= place_.room) return "another function begins behind an int3";
       if (plan_.goes_on) {
+        if (!IsPushOfOneByte(place_.code[plan_.offset]) && !first.is_padding)
+          return "nobody sees whether a thread has passed its first byte";
         const std::optional<Instruction> second = At(behind);
         if (!second.has_value()) return "its bytes are no instruction";
         if (!second->why_not.empty()) return "the next instruction cannot be copied";

@@ -140,6 +140,28 @@ TEST(PlacePlanTest, OneByteBeforeUnknownJumpsGetsNoInt3) {
   EXPECT_EQ(PlanOf({0x53, 0x48, 0x89, 0xfb, 0x90, 0x5b, 0xc3}, 0, limits).way, Way::kTrap);
 }
 
+// A thread may be behind the byte already when it becomes an int3.
+TEST(PlacePlanTest, OneByteWhosePassingNobodySeesGetsNoInt3) {
+  // pop rcx, or leave; push rbp; then the loop
+  EXPECT_EQ(PlanOf({0x59, 0x55, 0xff, 0xc8, 0x75, 0xfc, 0xc3}).way, Way::kNone);
+  EXPECT_EQ(PlanOf({0xc9, 0x55, 0xff, 0xc8, 0x75, 0xfc, 0xc3}).way, Way::kNone);
+  // nop; push rbp; then the loop
+  EXPECT_EQ(PlanOf({0x90, 0x55, 0xff, 0xc8, 0x75, 0xfc, 0xc3}).way, Way::kTrap);
+}
+
+TEST(PlacePlanTest, FunctionRightBehindAnInt3IsNotMistakenForIt) {
+  // ret; the next function: mov eax,1; ret
+  const uint8_t one[] = {0xc3, 0xb8, 1, 0, 0, 0, 0xc3};
+  EXPECT_EQ(PlanPlace({one, 1, 1, 0, /*behind=*/6}, {}).way, Way::kNone);
+  const uint8_t padded[] = {0xc3, kInt3, 0xb8, 1, 0, 0, 0, 0xc3};
+  EXPECT_EQ(PlanPlace({padded, 1, 2, 0, /*behind=*/6}, {}).way, Way::kTrap);
+  // lea rax,[rdi+1]; ret; the next function: a jump of five bytes would end with an int3
+  const uint8_t five[] = {0x48, 0x8d, 0x47, 1, 0xc3, 0xb8, 1, 0, 0, 0, 0xc3};
+  const PlacePlan plan = PlanPlace({five, 5, 5, 0, /*behind=*/6}, {});
+  EXPECT_EQ(plan.way, Way::kJump);
+  EXPECT_EQ(plan.shared_bytes, 1u);
+}
+
 TEST(PlacePlanTest, WhereSigtrapMayBeBlockedThereIsNoInt3) {
   PlanLimits limits;
   limits.allow_trap = false;

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gtest/gtest.h"
@@ -45,13 +46,34 @@ std::string Resident::Line() {
   return fgets(line, sizeof(line), output_) == nullptr ? "" : line;
 }
 
+// False where nobody reads it any more. A SIGPIPE would end the test without a word.
+bool Resident::Write(const std::string& line) const {
+  sigset_t broken_pipe;
+  sigset_t before;
+  sigemptyset(&broken_pipe);
+  sigaddset(&broken_pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
+  const bool is_written =
+      write(input_.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  const timespec at_once = {0, 0};
+  if (!is_written) sigtimedwait(&broken_pipe, nullptr, &at_once);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return is_written;
+}
+
 std::string Resident::Ask(const std::string& line) {
-  EXPECT_EQ(write(input_.get(), line.data(), line.size()), static_cast<ssize_t>(line.size()));
+  if (!Write(line)) {
+    siginfo_t end = {};
+    waitid(P_PID, static_cast<id_t>(pid_), &end, WEXITED | WNOHANG | WNOWAIT);
+    ADD_FAILURE() << "process " << pid_ << " does not read \"" << line << "\", as it has ended"
+                  << (end.si_code == CLD_EXITED ? " with status " : " by signal ") << end.si_status;
+  }
   return Line();
 }
 
 std::string Resident::End(int* status) {
-  std::string last = Ask("end\n");
+  Write("end\n");
+  std::string last = Line();
   waitpid(pid_, status, 0);
   pid_ = -1;
   return last;

@@ -2,7 +2,8 @@
 //
 // Shape    one child, which is killed with the object
 // Units    none
-// Errors   a program that cannot be started ends with status 127
+// Errors   a program that cannot be started ends with status 127; to ask one that has ended fails
+//          the test
 // Threads  compatible
 // Signals  none
 // Source   none
@@ -34,6 +35,8 @@ class Resident {
   std::string End(int* status);
 
  private:
+  bool Write(const std::string& line) const;
+
   pid_t pid_ = -1;
   UniqueFd input_;
   FILE* output_ = nullptr;

@@ -14,10 +14,11 @@
  *   state   the disposition of SIGTRAP, the mask of SIGUSR1's handler and descriptors
  *   end     says how often turn was called, and ends the program
  *
- * A wrong result of a function ends the program with status 1.
+ * A wrong result of a function is told on standard error and ends the program with status 1.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -65,6 +66,12 @@ __asm__(
     "  ret\n"
     ".size looped, .-looped\n");
 
+static void check(const char* function, long i, long result, long expected) {
+  if (result == expected) return;
+  fprintf(stderr, "paced: %s in round %ld returned %ld for %ld\n", function, i, result, expected);
+  _exit(1);
+}
+
 static void* work(void* unused) {
   while (1) {
     pthread_barrier_wait(&begin);
@@ -72,8 +79,11 @@ static void* work(void* unused) {
     long i = 0;
     for (; i < rounds && !atomic_load(&is_stopped); ++i) {
       const long x = begin_turn(i);
-      if (turn(i) != i * 3 + 1 || looped(2) != 0 || served(i) != 10 * i) _exit(1);
-      if (end_turn(x) != i) _exit(1);
+      check("begin_turn", i, x, i + 1);
+      check("turn", i, turn(i), i * 3 + 1);
+      check("looped", i, looped(2), 0);
+      check("served", i, served(i), 10 * i);
+      check("end_turn", i, end_turn(x), i);
     }
     atomic_fetch_add(&turns, i);
     pthread_barrier_wait(&done);
@@ -140,7 +150,12 @@ int main(int argc, char** argv) {
   printf("ready\n");
   fflush(stdout);
   char line[64];
-  while (fgets(line, sizeof(line), stdin) != NULL && strcmp(line, "end\n") != 0) {
+  while (1) {
+    if (fgets(line, sizeof(line), stdin) == NULL) {
+      if (ferror(stdin)) fprintf(stderr, "paced: no line read: %s\n", strerror(errno));
+      return 1;
+    }
+    if (strcmp(line, "end\n") == 0) break;
     if (strncmp(line, "run ", 4) == 0) {
       run(atol(line + 4));
       pthread_barrier_wait(&done);
