@@ -2,6 +2,7 @@
 // _coz_change_code, _coz_end_signals and _coz_detach. Process: target. Context: a thread that the
 // supervisor has stopped and lets make this call, with all signals blocked, on a stack that is not
 // the thread's own.
+#include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -37,6 +38,7 @@
 #include "coz/shared/process_slots.h"
 #include "coz/sync/interpose/call_slots.h"
 #include "coz/sync/interpose/io_object.h"
+#include "coz/sync/interpose/preload_environment.h"
 #include "coz/sync/interpose/signal_shield.h"
 #include "coz/sync/interpose/stdio_tables.h"
 #include "coz/sync/interpose/thread_exit.h"
@@ -108,11 +110,20 @@ AttachAnswer PutInPlace(int fd, uint32_t process, shared::ControlBlock** block) 
   return AttachAnswer::kDone;
 }
 
+void FindProgramEnvironment() {
+  void* const program = dlopen(nullptr, RTLD_LAZY | RTLD_NOLOAD);
+  if (program == nullptr) return;
+  auto* const variable = static_cast<char***>(dlsym(program, "environ"));
+  if (variable != nullptr) interpose::UseEnvironment(variable);
+  dlclose(program);
+}
+
 // Once for the process.
 void PrepareProcess(const shared::ControlBlock& control) {
   if (g_is_late) return;
   g_is_late = true;
   interpose::InitThreadExit();
+  FindProgramEnvironment();
   sampler::InitUnwinder(static_cast<sampler::UnwinderKind>(control.wanted_unwinder));
   pthread_atfork(OnFork, nullptr, OnForkInChildProcess);
 }

@@ -236,6 +236,13 @@ TEST_P(AttachTreeSourceTest, ChildrenThatBecomeOtherProgramsAreLeftAlone) {
   ExpectRightEnd();
 }
 
+TEST_P(AttachTreeSourceTest, OtherProgramsGetTheEnvironmentThatTheChildHasMade) {
+  BeginSession({"--tree", "--progress=work"});
+  EXPECT_EQ(resident_.Ask("told 20\n"), "20\n");
+  EndSession();
+  ExpectRightEnd();
+}
+
 // Its code counts for nobody, and is as before. It can be attached to afterwards.
 TEST_F(AttachTreeTest, WithoutTheOptionAChildIsNotInTheProfile) {
   const std::string before = StateOf(children_[0]);

@@ -127,10 +127,11 @@ int Spawn(const Program& program, char* const* environment, Call call) {
 // environment. The process itself no longer needs the entry.
 void DropUnreachablePreload() {
   static char rest[PATH_MAX];
-  const char* preload = FindUnreachablePreload(environ);
+  char** const environment = ProgramEnvironment();
+  const char* preload = FindUnreachablePreload(environment);
   if (preload == nullptr || PreloadBytes(preload) > sizeof(rest)) return;
   g_process_hooks.note_unreachable_program();
-  CopyWithoutPreload(environ, preload, environ, rest);
+  CopyWithoutPreload(environment, preload, environment, rest);
 }
 
 constexpr int kMaxListedArguments = 1024;
@@ -155,6 +156,7 @@ bool CollectArguments(const char* first, va_list& list, char** arguments) {
 using coz::interpose::Exec;
 using coz::interpose::FindInPath;
 using coz::interpose::g_real;
+using coz::interpose::ProgramEnvironment;
 using coz::interpose::Spawn;
 
 extern "C" {
@@ -165,13 +167,13 @@ int execve(const char* path, char* const argv[], char* const envp[]) noexcept {
 }
 
 int execv(const char* path, char* const argv[]) noexcept {
-  return Exec({AT_FDCWD, path}, environ,
+  return Exec({AT_FDCWD, path}, ProgramEnvironment(),
               [=](char* const* environment) { return g_real.execve(path, argv, environment); });
 }
 
 int execvp(const char* file, char* const argv[]) noexcept {
   char found[PATH_MAX];
-  return Exec(FindInPath(file, found), environ,
+  return Exec(FindInPath(file, found), ProgramEnvironment(),
               [=](char* const* environment) { return g_real.execvpe(file, argv, environment); });
 }
 

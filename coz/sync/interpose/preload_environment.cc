@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -23,6 +24,8 @@ constexpr char kLibrary[] = "/libcoz.so";
 constexpr size_t kLibraryLength = sizeof(kLibrary) - 1;
 // The characters at which the dynamic linker ends a name.
 constexpr char kSeparators[] = ": ";
+
+char*** g_environment = &environ;
 
 bool IsOurs(const char* name, size_t length) {
   return length >= kLibraryLength &&
@@ -142,6 +145,10 @@ void CopyWithEntry(char* const* environment, const char* entry, char* given, cha
 }
 
 }  // namespace
+
+char** ProgramEnvironment() { return *g_environment; }
+
+void UseEnvironment(char*** variable) { g_environment = variable; }
 
 const char* FindUnreachablePreload(char* const* environment) {
   return FindPreloadWith(environment, [environment](const char* name, size_t length) {

@@ -23,6 +23,12 @@
 
 namespace coz::interpose {
 
+// The program's, which it may have changed. An executable that names `environ` has a copy of libc's
+// variable, and libcoz.so finds the one that nobody uses where it is loaded late, with names of its
+// own first. So the variable is looked up then, by the program's names.
+char** ProgramEnvironment();
+void UseEnvironment(char*** variable);
+
 // Returns the LD_PRELOAD entry of `environment` if it names a libcoz.so that a program of this
 // process's user could not open or not use. Else returns null.
 const char* FindUnreachablePreload(char* const* environment);

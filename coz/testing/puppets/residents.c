@@ -10,6 +10,7 @@
  *   short N makes N children one after the other, each of which calls once(), visits "short" 10
  *           times, and ends; prints how many ended well
  *   true N  the same with children that become /bin/true
+ *   told N  the same with children that set a variable and become a shell that looks at it
  *   exec F  makes one that becomes program F for a minute, and prints its number
  *   state   prints what a profiler might have changed in the first process and in its children: the
  *           disposition of SIGTRAP, and the number of descriptors
@@ -175,7 +176,8 @@ static int make_short_children(int count, const char* program) {
   for (int i = 0; i < count; ++i) {
     const pid_t pid = fork();
     if (pid == 0 && program != NULL) {
-      execl(program, program, (char*)NULL);
+      setenv("TOLD", program, 1);
+      execl(program, program, "-c", "test \"$TOLD\" = /bin/sh", (char*)NULL);
       _exit(127);
     }
     if (pid == 0) {
@@ -205,6 +207,8 @@ static void print_state(void) {
 int main(int argc, char** argv) {
   char line[4096];
   if (pipe(alive) != 0 || pipe(answers) != 0) return 2;
+  /* It names libc's variable, and so has a copy of it. */
+  if (environ == NULL) return 2;
   const int wanted = argc > 1 ? argv[1][0] - '0' : 0;
   if (argc > 2) pause_us = (useconds_t)atoi(argv[2]);
   for (int i = 0; i < wanted; ++i) make_working_child();
@@ -220,6 +224,9 @@ int main(int argc, char** argv) {
     if (strncmp(line, "short ", 6) == 0) printf("%d\n", make_short_children(atoi(line + 6), NULL));
     if (strncmp(line, "true ", 5) == 0) {
       printf("%d\n", make_short_children(atoi(line + 5), "/bin/true"));
+    }
+    if (strncmp(line, "told ", 5) == 0) {
+      printf("%d\n", make_short_children(atoi(line + 5), "/bin/sh"));
     }
     if (strncmp(line, "exec ", 5) == 0) printf("%d\n", make_other_program(line + 5));
     fflush(stdout);
