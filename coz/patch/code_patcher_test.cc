@@ -830,8 +830,19 @@ TEST_F(SampleBehindAnInt3Test, StandsForTheInt3ThatTheKernelDropped) {
 
 TEST_F(SampleBehindAnInt3Test, StandsForItWhereItsByteHasBeenRestored) {
   Insert(kOfTwoBytes, Kind::kTrap);
+  Original original = {};
+  EXPECT_TRUE(OriginalOf(Behind(), &original));
+  EXPECT_TRUE(original.is_counting);
   Remove();
   EXPECT_EQ(GoesOnAt(1, 2), Copy());
+  EXPECT_FALSE(OriginalOf(Behind(), &original)) << "nobody counts there any more";
+}
+
+// nop; push rbp; dec edi; jnz to dec; pop rbp; ret
+TEST_F(SampleBehindAnInt3Test, OfANopIsLeftAlone) {
+  Insert({0x90, 0x55, 0xff, 0xcf, 0x75, 0xfc, 0x5d, 0xc3}, Kind::kTrap);
+  EXPECT_EQ(GoesOnAt(1, 2), Behind());
+  EXPECT_EQ(Visits(), 0u);
 }
 
 TEST_F(SampleBehindAnInt3Test, StandsForItWhereTheJumpHasTakenItsPlace) {

@@ -31,7 +31,8 @@ class Resident {
   pid_t pid() const { return pid_; }
   std::string Line();
   std::string Ask(const std::string& line);
-  // What it says in the end, and how it ends.
+  // What it says in the end, and how it ends. It may have ended by itself, as one does that was
+  // interrupted.
   std::string End(int* status);
 
  private:
