@@ -3,6 +3,8 @@
 #include <linux/audit.h>
 #include <linux/bpf_common.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -17,23 +19,30 @@ struct Call {
   const char* name;
   int number;
   uint64_t third = 0;  // argument: a protection, say
+  uint64_t first = 0;  // an option, say
 };
 
 // What libcoz.so and the calls by ptrace do in a process, beside what the program does itself.
 constexpr Call kCalls[] = {
+    {"access", SYS_access},
     {"brk", SYS_brk},
+    {"capget", SYS_capget},
     {"clock_gettime", SYS_clock_gettime},
     {"clock_nanosleep", SYS_clock_nanosleep},
     {"close", SYS_close},
     {"fcntl", SYS_fcntl},
     {"flock", SYS_flock},
     {"fstat", SYS_fstat},
+    {"fstatfs", SYS_fstatfs},
     {"futex", SYS_futex},
+    {"geteuid", SYS_geteuid},
     {"getpid", SYS_getpid},
     {"getppid", SYS_getppid},
     {"getrusage", SYS_getrusage},
+    {"getsockopt", SYS_getsockopt},
     {"gettid", SYS_gettid},
     {"ioctl", SYS_ioctl},
+    {"kill", SYS_kill},
     {"madvise", SYS_madvise},
     {"membarrier", SYS_membarrier},
     {"memfd_create", SYS_memfd_create},
@@ -49,11 +58,15 @@ constexpr Call kCalls[] = {
     {"newfstatat", SYS_newfstatat},
     {"openat", SYS_openat},
     {"prctl", SYS_prctl},
+    {"prctl", SYS_prctl, 0, PR_GET_TIMERSLACK},
+    {"prctl", SYS_prctl, 0, PR_SET_TIMERSLACK},
     {"pread64", SYS_pread64},
     {"prlimit64", SYS_prlimit64},
     {"process_vm_readv", SYS_process_vm_readv},
+    {"pwrite64", SYS_pwrite64},
     {"read", SYS_read},
     {"readlink", SYS_readlink},
+    {"recvfrom", SYS_recvfrom},
     {"recvmsg", SYS_recvmsg},
     {"rt_sigaction", SYS_rt_sigaction},
     {"rt_sigpending", SYS_rt_sigpending},
@@ -61,6 +74,8 @@ constexpr Call kCalls[] = {
     {"rt_sigreturn", SYS_rt_sigreturn},
     {"sched_getaffinity", SYS_sched_getaffinity},
     {"sched_yield", SYS_sched_yield},
+    {"sendto", SYS_sendto},
+    {"socket", SYS_socket, 0, AF_NETLINK},
     {"socketpair", SYS_socketpair},
     {"stat", SYS_stat},
     {"tgkill", SYS_tgkill},
@@ -74,6 +89,7 @@ seccomp_data DataOf(const Call& call) {
   seccomp_data data = {};
   data.nr = call.number;
   data.arch = AUDIT_ARCH_X86_64;
+  data.args[0] = call.first;
   data.args[2] = call.third;
   return data;
 }

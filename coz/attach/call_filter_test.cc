@@ -111,6 +111,18 @@ TEST(CallFilterTest, CallsThatFailAreSafeAndThoseThatEndTheProcessAreNot) {
   EXPECT_EQ(UnsafeCall({NoCodeByMprotect(SECCOMP_RET_KILL_PROCESS)}), "mprotect");
 }
 
+// A sandbox lets calls be made with some arguments, and asks by a signal what others are for.
+TEST(CallFilterTest, ArgumentsOfCozAreAsked) {
+  const CallFilter others = OnlyFor(SYS_prctl, SECCOMP_RET_TRAP);
+  const CallFilter slack = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args)),
+                            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_GET_TIMERSLACK, 0, 1),
+                            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+                            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  EXPECT_EQ(UnsafeCall({others}), "prctl");
+  EXPECT_EQ(UnsafeCall({slack}), "prctl");
+  EXPECT_EQ(UnsafeCall({OnlyFor(SYS_kill, SECCOMP_RET_TRAP)}), "kill");
+}
+
 TEST(CallFilterTest, HarshestAnswerCounts) {
   const CallFilter fails = OnlyFor(SYS_futex, SECCOMP_RET_ERRNO | EPERM);
   const CallFilter kills = OnlyFor(SYS_futex, SECCOMP_RET_KILL_PROCESS);

@@ -1,5 +1,7 @@
 #include "coz/attach/filter_verdict.h"
 
+#include <linux/seccomp.h>
+
 #include <string>
 
 #include "absl/strings/str_format.h"
@@ -7,11 +9,22 @@
 
 namespace coz::attach {
 
+namespace {
+
+int64_t CountIn(const StatusFields& status) {
+  const bool is_strict = NumberIn(status, "Seccomp", 0) == SECCOMP_MODE_STRICT;
+  return is_strict ? kStrictMode : NumberIn(status, "Seccomp_filters", 0);
+}
+
+}  // namespace
+
+int64_t CountFiltersOf(pid_t pid, pid_t tid) { return CountIn(ReadThreadStatus(pid, tid)); }
+
 std::map<pid_t, int64_t> CountFilters(pid_t pid) {
   std::map<pid_t, int64_t> counts;
   for (const pid_t tid : ReadThreads(pid)) {
     const StatusFields status = ReadThreadStatus(pid, tid);
-    if (!status.empty()) counts[tid] = NumberIn(status, "Seccomp_filters", 0);
+    if (!status.empty()) counts[tid] = CountIn(status);
   }
   return counts;
 }
@@ -25,6 +38,12 @@ absl::Status WhyNotUnderFilters(const FilterFacts& facts) {
         "cannot attach to process %d: its threads %d and %d have different filters of system "
         "calls, as sandboxes have; see: grep Seccomp /proc/%d/task/*/status",
         facts.pid, facts.stopped, tid, facts.pid));
+  }
+  if (count == kStrictMode) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "cannot attach to process %d: the strict mode of its system calls (Seccomp: 1) would end "
+        "it; start it without that under: coz run --- PROGRAM",
+        facts.pid));
   }
   if (!facts.filters.ok()) {
     if (facts.has_only_filters_of_container) return absl::OkStatus();

@@ -21,15 +21,20 @@
 
 namespace coz::attach {
 
+// In place of a number of filters: the strict mode, in which nearly each call ends the thread.
+inline constexpr int64_t kStrictMode = -1;
+
 struct FilterFacts {
   pid_t pid = 0;
   pid_t stopped = 0;                // its thread that is to make the calls
-  std::map<pid_t, int64_t> counts;  // of filters, by thread
+  std::map<pid_t, int64_t> counts;  // of filters, by thread; or kStrictMode
   bool has_only_filters_of_container = false;
   // Those of the stopped thread; empty: it has none, or those that it has do not matter.
   absl::StatusOr<std::vector<CallFilter>> filters = std::vector<CallFilter>();
 };
 
+// Of one thread. 0 where it has ended.
+int64_t CountFiltersOf(pid_t pid, pid_t tid);
 // Of the threads that are there.
 std::map<pid_t, int64_t> CountFilters(pid_t pid);
 

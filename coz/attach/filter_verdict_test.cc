@@ -61,6 +61,12 @@ TEST(FilterVerdictTest, FiltersThatCannotBeReadAreThoseOfTheContainerAtMost) {
   ExpectRefused(facts, "different filters");
 }
 
+TEST(FilterVerdictTest, NoCallIsMadeInTheStrictMode) {
+  FilterFacts facts = TwoThreads();
+  facts.counts = {{100, kStrictMode}, {101, kStrictMode}};
+  ExpectRefused(facts, "the strict mode of its system calls");
+}
+
 TEST(FilterVerdictTest, FiltersOfThreadsAreCounted) {
   const std::map<pid_t, int64_t> counts = CountFilters(getpid());
   ASSERT_EQ(counts.count(gettid()), 1u);

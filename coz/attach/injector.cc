@@ -201,8 +201,6 @@ absl::StatusOr<std::unique_ptr<Injector>> Injector::Prepare(pid_t pid,
   const Facts facts = GatherFacts(pid, options.library);
   if (absl::Status refused = WhyNotAttach(facts, options.library); !refused.ok()) return refused;
   std::unique_ptr<Injector> injector(new Injector(pid, options));
-  injector->has_filters_ = NumberIn(facts.status, "Seccomp", 0) != 0;
-  injector->has_only_filters_of_container_ = HasOnlyFiltersOfContainer(facts);
   if (absl::Status found = injector->FindFunctions(); !found.ok()) return found;
   const absl::Status made = options.control < 0 ? injector->MakeControl() : injector->SendControl();
   if (!made.ok()) return made;
@@ -211,7 +209,6 @@ absl::StatusOr<std::unique_ptr<Injector>> Injector::Prepare(pid_t pid,
 
 std::unique_ptr<Injector> Injector::Adopt(pid_t pid, const InjectorOptions& options) {
   std::unique_ptr<Injector> injector(new Injector(pid, options));
-  injector->has_judged_filters_ = true;
   injector->has_joined_ = true;
   return injector;
 }
@@ -258,13 +255,23 @@ absl::Status Injector::FindFunctions() {
   return absl::OkStatus();
 }
 
-// Once, while a thread is stopped anyway.
 absl::Status Injector::JudgeFilters(const TracedThread& thread) {
-  if (has_judged_filters_) return absl::OkStatus();
-  has_judged_filters_ = true;
-  FilterFacts facts = {pid_, thread.tid(), CountFilters(pid_), has_only_filters_of_container_};
-  if (has_filters_) facts.filters = thread.CallFilters();
-  return WhyNotUnderFilters(facts);
+  const int64_t count = CountFiltersOf(pid_, thread.tid());
+  if (judged_filters_ == count) return absl::OkStatus();
+  FilterFacts facts = {pid_, thread.tid(), CountFilters(pid_)};
+  facts.has_only_filters_of_container =
+      count > 0 && count == NumberIn(ReadStatus(1), "Seccomp_filters", 0);
+  if (count > 0) facts.filters = thread.CallFilters();
+  if (absl::Status refused = WhyNotUnderFilters(facts); !refused.ok()) return refused;
+  judged_filters_ = count;
+  return absl::OkStatus();
+}
+
+bool Injector::HasNewFilters() const {
+  const int64_t judged = judged_filters_.value_or(0);
+  const std::map<pid_t, int64_t> counts = CountFilters(pid_);
+  return std::any_of(counts.begin(), counts.end(),
+                     [judged](const auto& of_thread) { return of_thread.second != judged; });
 }
 
 // Tries one thread after the other until the time is up. Of threads that wait, few are disturbed.

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -53,6 +54,9 @@ class Injector {
   UniqueFd TakeControl() { return std::move(control_); }
 
   absl::Status Join();
+  // Whether filters of system calls have come since a call was last found to be safe. They may have
+  // come amid the call, which cannot prevent it: the process does not know of them.
+  bool HasNewFilters() const;
   // See shared::kSampleByTimersFunction, kChangeCodeFunction and kEndSignalsFunction.
   absl::Status SampleByTimers();
   absl::Status ChangeCode(bool is_first);
@@ -70,6 +74,7 @@ class Injector {
   };
 
   absl::Status FindFunctions();
+  // A filter may come between two calls, so each is judged.
   absl::Status JudgeFilters(const TracedThread& thread);
   absl::StatusOr<TracedThread> StopSafely();
   absl::Status Borrow(TracedThread* thread, Room* room) const;
@@ -92,10 +97,8 @@ class Injector {
 
   const pid_t pid_;
   const InjectorOptions options_;
-  // Of system calls, when Prepare looked.
-  bool has_filters_ = false;
-  bool has_only_filters_of_container_ = false;
-  bool has_judged_filters_ = false;
+  // How many filters of system calls the threads had that were found to let calls be made.
+  std::optional<int64_t> judged_filters_;
   bool has_joined_ = false;
   Gadgets gadgets_;
   UniqueFd control_;

@@ -309,7 +309,7 @@ struct TracedThread::Frame {
   uint64_t mask;
 };
 
-TracedThread::Frame TracedThread::FrameOf(const user_regs_struct& from, bool blocks_all) const {
+TracedThread::Frame TracedThread::FrameOf(const user_regs_struct& from, uint64_t mask) const {
   constexpr uint64_t kHasXstate = 1;
   constexpr uint64_t kHasStackSegment = 2;
   constexpr uint64_t kStrictStackSegment = 4;
@@ -328,8 +328,17 @@ TracedThread::Frame TracedThread::FrameOf(const user_regs_struct& from, bool blo
     frame.registers[number] = static_cast<greg_t>(value);
   }
   frame.registers[REG_CSGSFS] = static_cast<greg_t>(from.cs | uint64_t{from.ss} << 48);
-  frame.mask = blocks_all ? ~uint64_t{0} : mask_;
+  frame.mask = mask;
   return frame;
+}
+
+// A filter of system calls may come amid a call. Its SIGSYS ends a process that blocks it, but the
+// program may have a handler that lets the call fail. One that is pending is the program's own, and
+// its handler has to see the registers of before.
+uint64_t TracedThread::MaskOfCalls() const {
+  constexpr uint64_t kSigSys = uint64_t{1} << (SIGSYS - 1);
+  const bool is_pending = (SignalsIn(ReadThreadStatus(pid_, tid_), "SigPnd") & kSigSys) != 0;
+  return is_pending ? ~uint64_t{0} : ~kSigSys;
 }
 
 absl::StatusOr<uint64_t> TracedThread::EnterFrames(const Gadgets& gadgets, uint64_t top,
@@ -378,9 +387,9 @@ absl::StatusOr<uint64_t> TracedThread::EnterFrames(const Gadgets& gadgets, uint6
   // pointer. The stack of the call overwrites the first frame, which the kernel has read by then.
   call.rsp = after_at - sizeof(uint64_t);
   const uint64_t before_at = (call.rsp - sizeof(Frame)) & ~uint64_t{15};
-  Frame after = FrameOf(registers_, /*blocks_all=*/false);
+  Frame after = FrameOf(registers_, mask_);
   after.extended = extended_at;
-  const Frame before = FrameOf(call, /*blocks_all=*/true);
+  const Frame before = FrameOf(call, MaskOfCalls());
   const bool written = Write(extended_at, extended.data(), extended.size()) &&
                        Write(after_at, &after, sizeof(after)) &&
                        Write(call.rsp, &gadgets.sigreturn, sizeof(gadgets.sigreturn)) &&

@@ -96,7 +96,9 @@ class TracedThread {
   void RestartCall();
   void NoteCallAhead();
   struct Frame;
-  Frame FrameOf(const user_regs_struct& registers, bool blocks_all) const;
+  Frame FrameOf(const user_regs_struct& registers, uint64_t mask) const;
+  // Of signals, while a call is made.
+  uint64_t MaskOfCalls() const;
   // Writes both frames below `top`, and sets the thread at the first. Returns the address of the
   // second.
   absl::StatusOr<uint64_t> EnterFrames(const Gadgets& gadgets, uint64_t top, user_regs_struct call);

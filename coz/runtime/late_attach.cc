@@ -1,7 +1,7 @@
 // What the supervisor calls in a process that runs already: _coz_attach, _coz_sample_by_timers,
 // _coz_change_code, _coz_end_signals and _coz_detach. Process: target. Context: a thread that the
-// supervisor has stopped and lets make this call, with all signals blocked, on a stack that is not
-// the thread's own.
+// supervisor has stopped and lets make this call, with all signals but SIGSYS blocked, on a stack
+// that is not the thread's own.
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -153,6 +153,7 @@ bool Enter(shared::ControlBlock* control, shared::ProcessSlot* process) {
   runtime_internal::PublishCallRoutines(process);
   runtime_internal::PublishApiRoutines(control, process);
   PublishOwnCalls(*process);
+  process->left_for_good = interpose::AddressOfHasLeft();
   PublishProcess(*process, image);
   if (!TakeSignal(*control)) return false;
   interpose::AdmitLateThreads(true);

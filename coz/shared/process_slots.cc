@@ -62,6 +62,7 @@ ProcessSlot* TakeProcessSlot(ControlBlock& control, int32_t pid, int32_t parent_
   slot->notes_goroutines.store(0, std::memory_order_relaxed);
   slot->unloads.store(0, std::memory_order_relaxed);
   slot->uses_timers.store(0, std::memory_order_relaxed);
+  slot->left_for_good = 0;
   slot->event.fd_plus_1.store(0);
   slot->event.held.store(0);
   return slot;

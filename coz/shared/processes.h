@@ -76,7 +76,10 @@ struct ProcessSlot {
   std::atomic<uint64_t> jit_code;
   std::atomic<uint32_t> unloads;      // of libraries, whose places may have gone
   std::atomic<uint32_t> uses_timers;  // 1: it is attached to, and CPU timers sample it
-  sampler::SharedEvent event;         // by which the supervisor suspends its sampling
+  // Address of a byte of the process. The supervisor sets it to 1 where the process has to leave
+  // the profile at once, and does not know that. 0: the process was not attached to.
+  uint64_t left_for_good;
+  sampler::SharedEvent event;  // by which the supervisor suspends its sampling
 };
 
 }  // namespace coz::shared

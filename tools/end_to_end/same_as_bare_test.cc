@@ -69,7 +69,7 @@ TEST(SameAsBareTest, SaysNothingWhereTheUserHasChanged) {
 }
 
 TEST(SameAsBareTest, CallsNothingUnderASeccompFilter) {
-  for (const char* way : {"strict", "kill", "errno"}) {
+  for (const char* way : {"strict", "kill", "errno", "cloned"}) {
     SCOPED_TRACE(way);
     ExpectSame(Guest() + " " + way);
   }

@@ -1,5 +1,6 @@
 #include "coz/supervisor/target/attached_process.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -259,6 +260,7 @@ absl::Status AttachedProcess::Join(shared::ControlBlock* control) {
 absl::Status AttachedProcess::JoinToo(shared::ControlBlock* control) {
   control_ = control;
   if (absl::Status joined = injector_->Join(); !joined.ok()) return joined;
+  if (injector_->HasNewFilters()) return EndProfiling();
   if (timers_ == nullptr) {
     for (const pid_t tid : attach::ReadThreads(pid_)) {
       const Progress progress = ProgressOf(pid_, tid);
@@ -271,6 +273,23 @@ absl::Status AttachedProcess::JoinToo(shared::ControlBlock* control) {
   absl::Status timed = SampleByTimers();
   if (!timed.ok()) (void)Leave();
   return timed;
+}
+
+// What the process does itself before it limits its system calls, where it does not see that it
+// does. No call of ours may be made in it.
+absl::Status AttachedProcess::EndProfiling() {
+  if (shared::ProcessSlot* const slot = Slot()) {
+    const UniqueFd memory(
+        open(absl::StrFormat("/proc/%d/mem", pid_).c_str(), O_WRONLY | O_CLOEXEC));
+    constexpr char kLeft = 1;
+    (void)!pwrite(memory.get(), &kLeft, sizeof(kLeft), static_cast<off_t>(slot->left_for_good));
+    slot->state.store(shared::ProcessState::kChanging, std::memory_order_release);
+  }
+  shared::Add(control_->counters.processes_restricted);
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "process %d has limited its system calls while coz came, and a call of coz's might end it "
+      "from then on; libcoz.so stays mapped in it and does nothing",
+      pid_));
 }
 
 // More than one call where there are very many threads, or where some begin that nobody sees.
@@ -464,6 +483,12 @@ absl::Status AttachedProcess::Leave() {
   const std::vector<attach::Mapping> mappings = attach::ReadMappings(pid_);
   if (attach::FileNamed(mappings, "libcoz.so") == nullptr) return absl::OkStatus();
   absl::Status ended = EndSignals();
+  if (absl::IsFailedPrecondition(ended) && injector_->HasNewFilters()) {
+    return absl::CancelledError(absl::StrFormat(
+        "process %d keeps a handler of SIGTRAP, for it has limited its system calls, and a call of "
+        "coz's might end it; the handler does nothing",
+        pid_));
+  }
   const bool are_out = !had_events_ || LetSamplesOut();
   for (const pid_t tid : unblocked_) LetSignalIn(pid_, tid, false);
   const bool are_over = AwaitLastSamples(pid_) && are_out && ended.ok();

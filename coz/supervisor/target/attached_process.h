@@ -112,6 +112,8 @@ class AttachedProcess {
   absl::Status SampleByTimers();
   bool LookForThreads();
   absl::Status EndSignals();
+  // Makes the process leave the profile without a call in it, and says why.
+  absl::Status EndProfiling();
   bool LetSamplesOut() const;
 
   pid_t pid_;

@@ -2,15 +2,20 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <optional>
 #include <string>
+#include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "coz/base/clock.h"
 #include "coz/shared/control_block.h"
@@ -25,6 +30,8 @@
 namespace coz::supervisor {
 namespace {
 
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
 using testing::Resident;
 using testing::RunfilePath;
 using ::testing::UnorderedElementsAre;
@@ -81,6 +88,51 @@ class AttachedTreeTest : public ::testing::Test {
   AttachedProcess::Options options_;
   Resident resident_{{RunfilePath("coz/testing/puppets/residents"), "0"}};
 };
+
+// One whose calls a filter may end, from a moment on.
+class LimitedProcessTest : public AttachedTreeTest {
+ protected:
+  void SetUp() override {
+    AttachedTreeTest::SetUp();
+    limited_.Line();
+    absl::StatusOr<AttachedTree> tree = AttachedTree::Prepare(limited_.pid(), options_);
+    ASSERT_TRUE(tree.ok()) << tree.status();
+    tree_.emplace(*std::move(tree));
+    absl::StatusOr<SharedControl> control = SharedControl::CreateIn(tree_->TakeControl());
+    ASSERT_TRUE(control.ok()) << control.status();
+    control_.emplace(*std::move(control));
+    control_->block().sampling_period_ns = options_.sampling_period_ns;
+  }
+  // coz finds out by kill whether its supervisor lives.
+  void Limit() { EXPECT_EQ(limited_.Ask(absl::StrFormat("forbid %d\n", SYS_kill)), "0\n"); }
+  void ExpectEndsRight() {
+    int status = -1;
+    EXPECT_EQ(limited_.End(&status), "right\n");
+    EXPECT_EQ(status, 0);
+  }
+
+  Resident limited_{{RunfilePath("coz/testing/puppets/resident"), "4"}};
+  std::optional<AttachedTree> tree_;
+  std::optional<SharedControl> control_;
+};
+
+TEST_F(LimitedProcessTest, FilterThatComesBetweenTwoCallsIsSeen) {
+  Limit();
+  const absl::Status joined = tree_->Join(&control_->block());
+  EXPECT_EQ(joined.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(joined.message(),
+              AnyOf(HasSubstr("makes it call kill"), HasSubstr("may not be seen")));
+  ExpectEndsRight();
+}
+
+TEST_F(LimitedProcessTest, NoCallIsMadeToLeaveOneThatHasLimitedItself) {
+  ASSERT_TRUE(tree_->Join(&control_->block()).ok());
+  Limit();
+  EXPECT_EQ(control_->block().counters.processes_restricted, 1u);
+  const absl::Status left = tree_->Leave();
+  EXPECT_THAT(left.message(), HasSubstr("it has limited its system calls"));
+  ExpectEndsRight();
+}
 
 // The program writes into the block who has joined, and may name any process.
 TEST_F(AttachedTreeTest, AdoptsItsChildrenAndNoProcessOfOthers) {

@@ -11,11 +11,20 @@
 
 namespace coz::interpose {
 
-WithoutTimerSlack::WithoutTimerSlack() : slack_ns_(RawSyscall(SYS_prctl, PR_GET_TIMERSLACK)) {
+namespace sync_internal {
+std::atomic<bool> g_left_for_good{false};
+}  // namespace sync_internal
+
+namespace {
+bool MayCall() { return !sync_internal::g_left_for_good.load(std::memory_order_relaxed); }
+}  // namespace
+
+WithoutTimerSlack::WithoutTimerSlack()
+    : slack_ns_(MayCall() ? RawSyscall(SYS_prctl, PR_GET_TIMERSLACK) : 0) {
   if (slack_ns_ > 1) RawSyscall(SYS_prctl, PR_SET_TIMERSLACK, 1);
 }
 WithoutTimerSlack::~WithoutTimerSlack() {
-  if (slack_ns_ > 1) RawSyscall(SYS_prctl, PR_SET_TIMERSLACK, slack_ns_);
+  if (slack_ns_ > 1 && MayCall()) RawSyscall(SYS_prctl, PR_SET_TIMERSLACK, slack_ns_);
 }
 
 uint64_t PauseFor(uint64_t duration_ns) { return PauseSince(MonotonicNowNs(), duration_ns); }

@@ -9,9 +9,16 @@
 #ifndef COZ_SYNC_INTERPOSE_PAUSE_H_
 #define COZ_SYNC_INTERPOSE_PAUSE_H_
 
+#include <atomic>
 #include <cstdint>
 
 namespace coz::interpose {
+
+namespace sync_internal {
+// See LeaveThreadSyncForGood: no system call may be made any more, so that the slack is neither
+// changed nor put back.
+extern std::atomic<bool> g_left_for_good __attribute__((visibility("hidden")));
+}  // namespace sync_internal
 
 // Sleeps for at least `duration_ns` and returns how long it really took.
 uint64_t PauseFor(uint64_t duration_ns);

@@ -1,4 +1,4 @@
-// Wraps no calls itself; syscall() in futex.cc uses it. Process: target. Context: the program's
+// Wraps no calls itself; futex.cc and clone.cc use it. Process: target. Context: the program's
 // threads.
 #include "coz/sync/interpose/raw_clone.h"
 

@@ -1,7 +1,8 @@
-// Processes that a program makes by syscall(), so that libc's fork and its handlers do not run:
-// which system calls make one, and how the child learns that it is new.
+// Processes that a program makes by syscall() or clone(), so that libc's fork and its handlers do
+// not run: which system calls make one, and how the child learns that it is new.
 //
 // Shape    one predicate, and a call before and after the system call, for syscall() in futex.cc
+//          and clone() in clone.cc
 // Units    none
 // Errors   none: arguments that the kernel would refuse go to the kernel
 // Threads  safe

@@ -19,7 +19,6 @@ __thread delay::ThreadLedger* t_ledger = nullptr;
 __thread delay::ThreadLedger* t_unseen_ledger = nullptr;
 delay::GlobalLedger* g_ledger = nullptr;
 ThreadHooks g_hooks = {};
-std::atomic<bool> g_left_for_good{false};
 std::atomic<bool> g_admits_late_threads{false};
 SleepCost g_sleep_cost;
 __thread uintptr_t t_pause_frame = 0;
@@ -152,6 +151,7 @@ Pause SleepInPause(delay::ThreadLedger& thread, uint64_t start_ns, uint64_t owed
     start_cpu_ns = ThreadCpuNowNs();
   } while (noted_ns != thread.pause_cpu_ns.load(std::memory_order_relaxed));
   PauseSince(start_ns, owed_ns);
+  if (HasLeftThreadSync()) return {MonotonicNowNs() - start_ns, 0};
   const uint64_t nested_ns = thread.pause_cpu_ns.load(std::memory_order_relaxed) - noted_ns;
   uint64_t cpu_ns = ThreadCpuNowNs() - start_cpu_ns;
   cpu_ns -= std::min(cpu_ns, nested_ns);
@@ -205,7 +205,9 @@ bool PayAll(delay::ThreadLedger& thread, Owed owed, PauseBy by, uint32_t as = de
   sync_internal::t_pause_frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   thread.pausing.store(as, std::memory_order_relaxed);
   int pauses = 0;
-  while (pauses < delay::kMostPausesPerCall && PayOnce(thread, owed, by)) ++pauses;
+  while (pauses < delay::kMostPausesPerCall && !HasLeftThreadSync() && PayOnce(thread, owed, by)) {
+    ++pauses;
+  }
   thread.pausing.store(delay::kNotPausing, std::memory_order_relaxed);
   sync_internal::t_pause_frame = outer_frame;
   if (delay::Accrues(thread)) delay::ResumeStretch(thread, MonotonicNowNs());

@@ -22,6 +22,7 @@
 #include "coz/sync/delay/accrual.h"
 #include "coz/sync/delay/delay_ledger.h"
 #include "coz/sync/delay/outside_wait.h"
+#include "coz/sync/interpose/pause.h"
 
 namespace coz::interpose {
 
@@ -77,7 +78,6 @@ extern __thread delay::ThreadLedger* t_ledger
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 extern delay::GlobalLedger* g_ledger __attribute__((visibility("hidden")));
 extern ThreadHooks g_hooks __attribute__((visibility("hidden")));
-extern std::atomic<bool> g_left_for_good __attribute__((visibility("hidden")));
 extern std::atomic<bool> g_admits_late_threads __attribute__((visibility("hidden")));
 // The CPU time that a pause asleep takes, in the mean of the last ones of all threads. On a cache
 // line of its own, for each call reads the other variables.
@@ -108,6 +108,11 @@ void LeaveThreadSyncForGood();
 
 inline bool HasLeftThreadSync() {
   return sync_internal::g_left_for_good.load(std::memory_order_relaxed);
+}
+// Of the byte that says so. Whoever sets it to 1 makes the process leave.
+inline uint64_t AddressOfHasLeft() {
+  static_assert(sizeof(sync_internal::g_left_for_good) == 1);
+  return reinterpret_cast<uint64_t>(&sync_internal::g_left_for_good);
 }
 
 // From now on a thread without a ledger gets one at its first wrapped call, or none any more. For a

@@ -36,7 +36,7 @@ inline Result GoOnInVirtualTime(Result result, GoOn go_on, TimedOut timed_out) {
   constexpr int kMostExtensions = 16;  // delay may be inserted during each
   delay::ThreadLedger* const caller = CurrentThreadLedger();
   if (caller == nullptr) return result;
-  for (int i = 0; i < kMostExtensions && timed_out(result); ++i) {
+  for (int i = 0; i < kMostExtensions && timed_out(result) && !HasLeftThreadSync(); ++i) {
     const uint64_t owed_ns = delay::OwedDelay(*sync_internal::g_ledger, *caller);
     if (owed_ns == 0) break;
     // A handler that pays meanwhile records its own pause. `nested_ns` below leaves that out.

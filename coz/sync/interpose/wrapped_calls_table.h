@@ -207,6 +207,7 @@
   X(kRequired, nullptr, int, posix_spawnp, (pid_t* p, const char* n, const posix_spawn_file_actions_t* f, const posix_spawnattr_t* t, char* const* a, char* const* e), (p, n, f, t, a, e)) \
   X(kRequired, nullptr, int, system, (const char* c), (c))  \
   X(kRequired, nullptr, FILE*, popen, (const char* c, const char* t), (c, t))  \
+  X(kRequired, nullptr, int, clone, (int (*f)(void*), void* s, int g, void* a, void* p, void* t, void* c), (f, s, g, a, p, t, c)) \
   X(kRequired, nullptr, int, prctl, (int o, unsigned long a, unsigned long b, unsigned long c, unsigned long d), (o, a, b, c, d))                                                          \
   X(kRequired, nullptr, long, ptrace, (int r, pid_t p, void* a, void* d), (r, p, a, d)) \
   X(kRequired, nullptr, void, _exit, (int s), (s))                                                                                                                                \
@@ -259,7 +260,7 @@
   X(pread64, pread) X(__pread64, pread) X(pwrite64, pwrite) X(__pwrite64, pwrite)           \
   X(preadv64, preadv) X(pwritev64, pwritev) X(preadv64v2, preadv2) X(pwritev64v2, pwritev2) \
   X(__pread64_chk, __pread_chk)                                                             \
-  X(lockf64, lockf) X(fcntl64, fcntl) X(__fcntl, fcntl)                                     \
+  X(__clone, clone) X(lockf64, lockf) X(fcntl64, fcntl) X(__fcntl, fcntl)                                     \
   X(open64, open) X(__open, open) X(__open64, open) X(openat64, openat) X(creat64, creat)   \
   X(fopen64, fopen) X(_IO_fopen, fopen)                                                     \
   X(aio_read64, aio_read) X(aio_write64, aio_write) X(aio_suspend64, aio_suspend)

@@ -15,8 +15,8 @@
  *   family spawn SECONDS         itself again by posix_spawn, once as it is and once by env -i
  *   family shared SECONDS        two processes take turns by process-shared mutex, condition
  *                                variable and semaphore
- *   family raw N                 N children by fork, clone and clone3 through syscall(), and one by
- *                                a clone that shares descriptors
+ *   family raw N                 N children by fork, clone and clone3 through syscall() and by
+ *                                clone(), and one by a clone that shares descriptors
  *   family copy SECONDS          loads a preloaded libcoz.so once more, as a program in an emulator
  *                                does, and works
  *   family work SECONDS          works
@@ -31,6 +31,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -189,7 +190,17 @@ __attribute__((noinline)) static pid_t child_of_vfork(void) {
 }
 
 /* The kinds of `family raw`. */
-enum { BY_FORK, BY_CLONE, BY_CLONE3, SHARING_FILES };
+enum { BY_FORK, BY_CLONE, BY_CLONE3, BY_LIBC, SHARING_FILES };
+
+static int jump_back(void* to) { longjmp(*(jmp_buf*)to, 1); }
+
+/* Its stack has room for little more than the jump, by which sandboxes return twice. */
+static pid_t clone_by_libc(void) {
+  static _Alignas(16) char stack[16384];
+  jmp_buf back;
+  if (setjmp(back) != 0) return 0;
+  return clone(jump_back, stack + sizeof(stack), SIGCHLD, &back);
+}
 
 static pid_t raw_child(int kind) {
   struct clone_args arguments = {.exit_signal = SIGCHLD};
@@ -200,10 +211,15 @@ static pid_t raw_child(int kind) {
       return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
     case BY_CLONE3:
       return (pid_t)syscall(SYS_clone3, &arguments, sizeof(arguments));
+    case BY_LIBC:
+      return clone_by_libc();
     default:
       return (pid_t)syscall(SYS_clone, SIGCHLD | CLONE_FILES, NULL, NULL, NULL, NULL);
   }
 }
+
+static _Alignas(16) char clone_stack[65536];
+static int return_argument(void* argument) { return (int)(intptr_t)argument; }
 
 static void raw(int count) {
   volatile uint64_t x = 1;
@@ -223,6 +239,11 @@ static void raw(int count) {
   const pid_t sharing = raw_child(SHARING_FILES);
   if (sharing == 0) _exit(3);
   CHECK(ended_with(sharing, 3));
+  const pid_t returning =
+      clone(return_argument, clone_stack + sizeof(clone_stack), SIGCHLD, (void*)(intptr_t)4);
+  CHECK(returning > 0);
+  CHECK(ended_with(returning, 4));
+  CHECK(clone(return_argument, NULL, SIGCHLD, NULL) == -1 && errno == EINVAL);
   CHECK(syscall(SYS_clone3, (void*)8, sizeof(struct clone_args)) == -1 && errno == EFAULT);
   const double end_s = now_s() + 0.3;
   while (now_s() < end_s) x = parents_work(x, 100000);
