@@ -201,6 +201,7 @@ absl::StatusOr<std::unique_ptr<Injector>> Injector::Prepare(pid_t pid,
   const Facts facts = GatherFacts(pid, options.library);
   if (absl::Status refused = WhyNotAttach(facts, options.library); !refused.ok()) return refused;
   std::unique_ptr<Injector> injector(new Injector(pid, options));
+  injector->had_filters_ = NumberIn(facts.status, "Seccomp", 0) != 0;
   if (absl::Status found = injector->FindFunctions(); !found.ok()) return found;
   const absl::Status made = options.control < 0 ? injector->MakeControl() : injector->SendControl();
   if (!made.ok()) return made;
@@ -262,6 +263,10 @@ absl::Status Injector::JudgeFilters(const TracedThread& thread) {
   facts.has_only_filters_of_container =
       count > 0 && count == NumberIn(ReadStatus(1), "Seccomp_filters", 0);
   if (count > 0) facts.filters = thread.CallFilters();
+  // Who may not see filters takes one that has come since Prepare looked, and before any call, for
+  // harmless: the program had hardly the time to limit itself.
+  const bool is_first = !judged_filters_.has_value() && !had_filters_;
+  if (is_first && !facts.filters.ok()) facts.filters = std::vector<CallFilter>();
   if (absl::Status refused = WhyNotUnderFilters(facts); !refused.ok()) return refused;
   judged_filters_ = count;
   return absl::OkStatus();

@@ -99,6 +99,7 @@ class Injector {
   const InjectorOptions options_;
   // How many filters of system calls the threads had that were found to let calls be made.
   std::optional<int64_t> judged_filters_;
+  bool had_filters_ = false;  // when Prepare looked
   bool has_joined_ = false;
   Gadgets gadgets_;
   UniqueFd control_;

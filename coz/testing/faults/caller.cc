@@ -63,10 +63,11 @@ std::string FieldOf(pid_t tid, const std::string& name) {
   return "";
 }
 
-// But for those that cannot be blocked.
+// But for SIGSYS and those that cannot be blocked.
 bool BlocksAllSignals(pid_t tid) {
-  constexpr uint64_t kCannotBe = uint64_t{1} << (SIGKILL - 1) | uint64_t{1} << (SIGSTOP - 1);
-  return (strtoull(FieldOf(tid, "SigBlk:").c_str(), nullptr, 16) | kCannotBe) == ~uint64_t{0};
+  constexpr uint64_t kNotBlocked =
+      uint64_t{1} << (SIGKILL - 1) | uint64_t{1} << (SIGSTOP - 1) | uint64_t{1} << (SIGSYS - 1);
+  return (strtoull(FieldOf(tid, "SigBlk:").c_str(), nullptr, 16) | kNotBlocked) == ~uint64_t{0};
 }
 
 std::string FileOf(pid_t pid) {

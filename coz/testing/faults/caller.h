@@ -7,7 +7,7 @@
 //          address on the stack lies in libcoz.so. Calls deeper in libc (malloc, stdio) count as
 //          the program's, and so do those that libcoz.so passes on for the program (IsPassedOn).
 //          Those of the dynamic linker are the program's in either process, unless the command
-//          has it load the library: that is done with all signals blocked.
+//          has it load the library: that is done with all signals blocked but SIGSYS.
 // Units    runtime addresses
 // Errors   a process that has ended meanwhile: kProgram
 // Threads  compatible
