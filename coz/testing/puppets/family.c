@@ -31,7 +31,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -44,6 +43,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clone_as_fork.h"
 #include "coz.h"
 
 extern char** environ;
@@ -192,16 +192,6 @@ __attribute__((noinline)) static pid_t child_of_vfork(void) {
 /* The kinds of `family raw`. */
 enum { BY_FORK, BY_CLONE, BY_CLONE3, BY_LIBC, SHARING_FILES };
 
-static int jump_back(void* to) { longjmp(*(jmp_buf*)to, 1); }
-
-/* Its stack has room for little more than the jump, by which sandboxes return twice. */
-static pid_t clone_by_libc(void) {
-  static _Alignas(16) char stack[16384];
-  jmp_buf back;
-  if (setjmp(back) != 0) return 0;
-  return clone(jump_back, stack + sizeof(stack), SIGCHLD, &back);
-}
-
 static pid_t raw_child(int kind) {
   struct clone_args arguments = {.exit_signal = SIGCHLD};
   switch (kind) {
@@ -212,7 +202,7 @@ static pid_t raw_child(int kind) {
     case BY_CLONE3:
       return (pid_t)syscall(SYS_clone3, &arguments, sizeof(arguments));
     case BY_LIBC:
-      return clone_by_libc();
+      return clone_as_fork();
     default:
       return (pid_t)syscall(SYS_clone, SIGCHLD | CLONE_FILES, NULL, NULL, NULL, NULL);
   }

@@ -25,7 +25,6 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
@@ -41,6 +40,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clone_as_fork.h"
 #include "coz.h"
 
 extern char** environ;
@@ -124,16 +124,6 @@ static void restrict_calls(uint32_t otherwise, int by_system_call) {
   struct sock_filter filter[] = {LOAD_CALL, ALLOW(write), ALLOW(exit_group), ALLOW(rt_sigreturn),
                                  BPF_STMT(BPF_RET | BPF_K, otherwise)};
   install(filter, sizeof(filter) / sizeof(filter[0]), by_system_call);
-}
-
-static int jump_back(void* to) { longjmp(*(jmp_buf*)to, 1); }
-
-/* As fork, by clone() with a small stack, from which the child jumps back to its parent's. */
-static pid_t clone_as_fork(void) {
-  static _Alignas(16) char stack[16384];
-  jmp_buf back;
-  if (setjmp(back) != 0) return 0;
-  return clone(jump_back, stack + sizeof(stack), SIGCHLD, &back);
 }
 
 /* Runs it in a child while the parent works, so that the child has to pause. */
