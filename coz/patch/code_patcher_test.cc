@@ -26,327 +26,26 @@
 #include "coz/patch/patch_builder.h"
 #include "coz/patch/patch_result.h"
 #include "coz/patch/place_plan.h"
-#include "coz/patch/relocation.h"
+#include "coz/patch/testing/made_code.h"
 #include "coz/patch/testing/patched_self.h"
 
 namespace coz::patch {
 namespace {
 
-using Bytes = std::vector<uint8_t>;
-
-struct State {
-  uint64_t rax, rbx, rcx, rdx, rsi, rdi, rbp, r8, r9, r10, r11, r12, r13, r14, r15, flags;
-};
-static_assert(sizeof(State) == 128);
-
-extern "C" void RunInState(State* state, const void* function);
-asm(R"(
-.text
-.globl RunInState
-RunInState:
-  push %rbx; push %rbp; push %r12; push %r13; push %r14; push %r15
-  push %rdi
-  push %rsi
-  push 120(%rdi); popfq
-  mov (%rdi),%rax; mov 8(%rdi),%rbx; mov 16(%rdi),%rcx; mov 24(%rdi),%rdx; mov 32(%rdi),%rsi
-  mov 48(%rdi),%rbp; mov 56(%rdi),%r8; mov 64(%rdi),%r9; mov 72(%rdi),%r10; mov 80(%rdi),%r11
-  mov 88(%rdi),%r12; mov 96(%rdi),%r13; mov 104(%rdi),%r14; mov 112(%rdi),%r15
-  mov 40(%rdi),%rdi
-  call *(%rsp)
-  pushfq
-  push %rdi
-  mov 24(%rsp),%rdi
-  mov %rax,(%rdi); mov %rbx,8(%rdi); mov %rcx,16(%rdi); mov %rdx,24(%rdi); mov %rsi,32(%rdi)
-  mov %rbp,48(%rdi); mov %r8,56(%rdi); mov %r9,64(%rdi); mov %r10,72(%rdi); mov %r11,80(%rdi)
-  mov %r12,88(%rdi); mov %r13,96(%rdi); mov %r14,104(%rdi); mov %r15,112(%rdi)
-  pop %rax; mov %rax,40(%rdi)
-  pop %rax; mov %rax,120(%rdi)
-  add $16,%rsp
-  pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx
-  ret
-)");
-
-// Functions made of bytes, each on 128 bytes of its own, with int3s behind. They lie far from all
-// that the system maps, so that a jump may lead to any address in its reach.
-class CodePage {
- public:
-  static constexpr size_t kFunctionBytes = 128;
-  CodePage() {
-    page_ = static_cast<uint8_t*>(mmap(reinterpret_cast<void*>(kAddress), kBytes,
-                                       PROT_READ | PROT_WRITE,
-                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0));
-    memset(page_, kInt3, kBytes);
-  }
-  uint8_t* Add(const Bytes& code) {
-    mprotect(page_, kBytes, PROT_READ | PROT_WRITE);
-    uint8_t* const at = page_ + kFunctionBytes * used_++;
-    memcpy(at, code.data(), code.size());
-    mprotect(page_, kBytes, PROT_READ | PROT_EXEC);
-    return at;
-  }
-
- private:
-  static constexpr size_t kBytes = 1 << 16;
-  static constexpr uintptr_t kAddress = uintptr_t{1} << 44;
-  uint8_t* page_ = nullptr;
-  size_t used_ = 0;
-};
-
-CodePage& Page() {
-  static CodePage page;
-  return page;
-}
-
-// kSharedJump: displaces less than five bytes, and shares those that follow.
-enum class Kind { kJump, kSharedJump, kTrap };
-
-PlanLimits Only(Kind kind) {
-  PlanLimits limits;
-  limits.allow_jump = kind != Kind::kTrap;
-  limits.allow_five_bytes = kind == Kind::kJump;
-  limits.allow_trap = kind == Kind::kTrap;
-  return limits;
-}
-
-Kind KindOf(const PlacePlan& plan) {
-  if (plan.way == Way::kTrap) return Kind::kTrap;
-  return plan.shared_bytes != 0 ? Kind::kSharedJump : Kind::kJump;
-}
-
-std::string NameOf(Kind kind) {
-  return kind == Kind::kTrap   ? " by an int3"
-         : kind == Kind::kJump ? " by a jump"
-                               : " by shared bytes";
-}
-
-PlacePlan PlanFor(const uint8_t* code, size_t bytes, size_t offset, Kind kind) {
-  return PlanPlace({code, bytes, CodePage::kFunctionBytes, offset}, Only(kind));
-}
-
-// A function, and what is expected of the plan for one of its places.
-struct Sample {
-  const char* name;
-  Bytes code;
-  size_t offset = 0;
-  uint64_t visits = 1;
-  bool has_no_room = false;  // for a jump that shares no bytes
-};
-
-constexpr uint64_t kFlags = 0x202;
-constexpr uint64_t kAllFlags = 0x8d5;  // carry, parity, adjust, zero, sign, overflow
-
-State StartState(uint64_t seed, uint64_t flags) {
-  static uint64_t memory[64];
-  State state;
-  auto* words = reinterpret_cast<uint64_t*>(&state);
-  for (size_t i = 0; i < sizeof(state) / sizeof(uint64_t); ++i) {
-    words[i] = (seed + i) * 0x9e3779b97f4a7c15u;
-  }
-  state.rdi = reinterpret_cast<uint64_t>(&memory[8]);
-  state.rcx = 3;
-  state.flags = kFlags | flags;
-  return state;
-}
-
-std::vector<State> RunAll(const uint8_t* function) {
-  std::vector<State> ends;
-  for (const uint64_t flags : {uint64_t{0}, kAllFlags, uint64_t{0x41}, uint64_t{0x800}}) {
-    for (uint64_t seed = 1; seed < 4; ++seed) {
-      State state = StartState(seed, flags);
-      RunInState(&state, function);
-      ends.push_back(state);
-    }
-  }
-  return ends;
-}
-
-// At a function's entry flags mean nothing, unless it reads them.
-std::vector<State> WithoutFlags(std::vector<State> states, bool without) {
-  for (State& state : states) {
-    if (without) state.flags = 0;
-  }
-  return states;
-}
-
-bool IsEqual(const std::vector<State>& a, const std::vector<State>& b) {
-  return a.size() == b.size() && memcmp(a.data(), b.data(), a.size() * sizeof(State)) == 0;
-}
-
-const Sample kSamples[] = {
-    {"rip-relative load", {0x48, 0x8b, 0x05, 1, 0, 0, 0, 0xc3, 1, 2, 3, 4, 5, 6, 7, 8}, 0, 1},
-    {"rip-relative lea", {0x48, 0x8d, 0x15, 0x10, 0, 0, 0, 0xc3}},
-    // cmp dword [rip+2], 0x04030201; ret
-    {"rip-relative compare", {0x81, 0x3d, 1, 0, 0, 0, 1, 2, 3, 4, 0xc3, 1, 2, 3, 4}},
-    // cmp rcx,rdx; jb +3; inc rbx; nop; ret
-    {"short branch", {0x48, 0x39, 0xd1, 0x72, 3, 0x48, 0xff, 0xc3, 0x90, 0xc3}},
-    {"branch by carry", {0x72, 3, 0x48, 0xff, 0xc3, 0x90, 0xc3}},
-    {"branch by overflow", {0x71, 3, 0x48, 0xff, 0xc3, 0x90, 0xc3}},
-    {"long branch", {0x0f, 0x84, 3, 0, 0, 0, 0x48, 0xff, 0xc3, 0x90, 0xc3}},
-    {"short jump", {0xeb, 3, 0x48, 0xff, 0xc3, 0x48, 0xff, 0xc2, 0xc3}, 0, 1, true},
-    {"long jump", {0xe9, 3, 0, 0, 0, 0x48, 0xff, 0xc3, 0x48, 0xff, 0xc2, 0xc3}},
-    // inc rbx; loop back: the place is the loop instruction
-    {"loop", {0x48, 0xff, 0xc3, 0xe2, 0xfb, 0x90, 0x90, 0x90, 0xc3}, 3, 3},
-    {"jrcxz", {0xe3, 3, 0x48, 0xff, 0xc3, 0x90, 0xc3}},
-    {"jecxz", {0x67, 0xe3, 3, 0x48, 0xff, 0xc3, 0x90, 0xc3}},
-    // call +1; ret; mov rdx,[rsp]; ret
-    {"call", {0xe8, 1, 0, 0, 0, 0xc3, 0x48, 0x8b, 0x14, 0x24, 0xc3}},
-    // lea rax,[rip+3]; call rax; ret: the place is the call
-    {"call by register",
-     {0x48, 0x8d, 0x05, 3, 0, 0, 0, 0xff, 0xd0, 0xc3, 0x48, 0x8b, 0x14, 0x24, 0xc3},
-     7,
-     1,
-     true},
-    // push rbp; mov rbp,rsp; push rbx; pop rbx; pop rbp; ret
-    {"frame", {0x55, 0x48, 0x89, 0xe5, 0x53, 0x5b, 0x5d, 0xc3}},
-    {"endbr64", {0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x5d, 0xc3}},
-    {"saved registers", {0x41, 0x57, 0x41, 0x56, 0x41, 0x5e, 0x41, 0x5f, 0xc3}},
-    {"stack space", {0x48, 0x83, 0xec, 0x18, 0x48, 0x89, 0x04, 0x24, 0x48, 0x83, 0xc4, 0x18, 0xc3}},
-    {"flags at the entry", {0x48, 0x11, 0xd8, 0x0f, 0x92, 0xc2, 0xc3}},
-    {"four bytes", {0x48, 0x01, 0xd8, 0xc3}},
-    {"one byte", {0xc3}},
-    {"nop sled", {0x90, 0x90, 0x90, 0x90, 0x90, 0x48, 0xff, 0xc3, 0xc3}},
-    {"long nop", {0x0f, 0x1f, 0x44, 0, 0, 0x48, 0xff, 0xc3, 0xc3}},
-    // XRay: jmp over a nop of nine bytes
-    {"XRay sled", {0xeb, 9, 0x66, 0x0f, 0x1f, 0x84, 0, 0, 2, 0, 0, 0x48, 0xff, 0xc3, 0xc3}},
-    // mov [rsp-8],rdi; nop (a USDT probe); mov rax,[rsp-8]; ret
-    {"red zone", {0x48, 0x89, 0x7c, 0x24, 0xf8, 0x90, 0x48, 0x8b, 0x44, 0x24, 0xf8, 0xc3}, 5},
-    // cmp rcx,rdx; mov rax,rdi; lea rsi,[rdi+1]; setb bl; ret: flags live at the place
-    {"flags within",
-     {0x48, 0x39, 0xd1, 0x48, 0x89, 0xf8, 0x48, 0x8d, 0x77, 1, 0x0f, 0x92, 0xc3, 0xc3},
-     3},
-    {"flags that overflow",
-     {0x48, 0x01, 0xd1, 0x48, 0x89, 0xf8, 0x48, 0x8d, 0x77, 1, 0x0f, 0x90, 0xc3, 0xc3},
-     3},
-    {"rotate with carry", {0x48, 0xd1, 0xd8, 0x48, 0x8d, 0x77, 1, 0xc3}},
-    {"vector", {0x66, 0x48, 0x0f, 0x6e, 0xc7, 0x66, 0x48, 0x0f, 0x7e, 0xc0, 0xc3}},
-};
-
-class RelocatedCodeTest : public testing::TestWithParam<size_t> {
- protected:
-  static void SetUpTestSuite() { self::HandleTraps(); }
-};
-
-bool CanShareBytes(const Sample& sample, size_t offset) {
-  const size_t bytes = Decode(&sample.code[offset], sample.code.size() - offset)->bytes;
-  return bytes > 1 && bytes < kJumpBytes;
-}
-
-// By a jump the flags at an entry are lost, where the function does not read them.
-bool LosesFlags(const PlacePlan& plan) { return plan.way == Way::kJump && !plan.keeps_flags; }
-
-void ExpectSame(const Sample& sample, Kind kind) {
-  SCOPED_TRACE(sample.name + NameOf(kind));
-  const uint8_t* function = Page().Add(sample.code);
-  const PlacePlan plan = PlanFor(function, sample.code.size(), sample.offset, kind);
-  if (kind == Kind::kJump && sample.has_no_room) {
-    EXPECT_EQ(KindOf(plan), Kind::kSharedJump);
-  } else if (kind == Kind::kSharedJump && !CanShareBytes(sample, plan.offset)) {
-    if (plan.way == Way::kNone) return;
-    EXPECT_EQ(plan.instructions.size(), 2u);
-  } else {
-    ASSERT_EQ(KindOf(plan), kind) << plan.why_none;
-  }
-  const bool loses_flags = LosesFlags(plan);
-  const std::vector<State> before = WithoutFlags(RunAll(function), loses_flags);
-  const uint64_t place = reinterpret_cast<uint64_t>(function) + plan.offset;
-  const std::optional<CodePatch> patch = self::PatchFor(plan, place, 0);
-  ASSERT_TRUE(patch.has_value());
-  ASSERT_EQ(InsertPatch(*patch), PatchResult::kDone);
-  EXPECT_EQ(InsertPatch(*patch), PatchResult::kAlready);
-  const uint64_t visits = self::SharedVisits(0);
-  const std::vector<State> with = WithoutFlags(RunAll(function), loses_flags);
-  EXPECT_EQ(self::SharedVisits(0) - visits, sample.visits * before.size());
-  EXPECT_TRUE(IsEqual(before, with));
-  ASSERT_EQ(RemovePatch(place), PatchResult::kDone);
-  EXPECT_EQ(memcmp(function, sample.code.data(), sample.code.size()), 0);
-  EXPECT_TRUE(IsEqual(before, WithoutFlags(RunAll(function), loses_flags)));
-  EXPECT_EQ(self::SharedVisits(0) - visits, sample.visits * before.size());
-}
-
-TEST_P(RelocatedCodeTest, GivesEqualResultsByAJump) {
-  ExpectSame(kSamples[GetParam()], Kind::kJump);
-}
-TEST_P(RelocatedCodeTest, GivesEqualResultsByAJumpThatSharesBytes) {
-  ExpectSame(kSamples[GetParam()], Kind::kSharedJump);
-}
-TEST_P(RelocatedCodeTest, GivesEqualResultsByAnInt3) {
-  ExpectSame(kSamples[GetParam()], Kind::kTrap);
-}
-
-INSTANTIATE_TEST_SUITE_P(Samples, RelocatedCodeTest,
-                         testing::Range(size_t{0}, std::size(kSamples)));
-
-// The first two visits have no begin.
-TEST_P(RelocatedCodeTest, CountsOnlyEndsThatHaveABegin) {
-  const Sample& sample = kSamples[GetParam()];
-  for (const auto& [kind, is_shared] : {std::pair(Kind::kJump, 0), std::pair(Kind::kSharedJump, 0),
-                                        std::pair(Kind::kTrap, 0), std::pair(Kind::kJump, 1)}) {
-    const uint8_t* function = Page().Add(sample.code);
-    const PlacePlan plan = PlanFor(function, sample.code.size(), sample.offset, kind);
-    if (plan.way == Way::kNone || sample.visits != 1) continue;
-    SCOPED_TRACE(sample.name + NameOf(kind));
-    const bool loses_flags = LosesFlags(plan);
-    const std::vector<State> before = WithoutFlags(RunAll(function), loses_flags);
-    const uint64_t place = reinterpret_cast<uint64_t>(function) + plan.offset;
-    CounterPlace counter = self::CounterOfEnds(1, 2, 3);
-    counter.is_shared = is_shared;
-    const auto patch = self::PatchFor(plan, place, counter);
-    ASSERT_TRUE(patch.has_value());
-    ASSERT_EQ(InsertPatch(*patch), PatchResult::kDone);
-    uint64_t counters[self::kCounters] = {};
-    self::CountIn(counters);
-    counters[1] = 5;
-    counters[2] = 3;
-    State state = StartState(1, 0);
-    RunInState(&state, function);
-    state = StartState(1, 0);
-    RunInState(&state, function);
-    EXPECT_EQ(counters[1], 5u);
-    EXPECT_EQ(counters[3], 2u);
-    counters[2] = 7;
-    const std::vector<State> with = WithoutFlags(RunAll(function), loses_flags);
-    self::CountIn(nullptr);
-    EXPECT_EQ(counters[1], 7u);
-    EXPECT_EQ(counters[3], before.size());
-    EXPECT_TRUE(IsEqual(before, with));
-    ASSERT_EQ(RemovePatch(place), PatchResult::kDone);
-  }
-}
-
-// Also by locked increments, as for threads that share a counter.
-TEST_P(RelocatedCodeTest, CountsForEveryPointAtThePlace) {
-  const Sample& sample = kSamples[GetParam()];
-  for (const auto& [kind, is_shared] : {std::pair(Kind::kJump, 0), std::pair(Kind::kSharedJump, 0),
-                                        std::pair(Kind::kTrap, 0), std::pair(Kind::kJump, 1)}) {
-    const uint8_t* function = Page().Add(sample.code);
-    const PlacePlan plan = PlanFor(function, sample.code.size(), sample.offset, kind);
-    if (plan.way == Way::kNone) continue;
-    SCOPED_TRACE(sample.name + NameOf(kind));
-    const bool loses_flags = LosesFlags(plan);
-    const std::vector<State> before = WithoutFlags(RunAll(function), loses_flags);
-    const uint64_t place = reinterpret_cast<uint64_t>(function) + plan.offset;
-    CounterPlace counter = self::CounterOf(1);
-    counter.others[0] = self::CounterOf(2).displacement;
-    counter.others[1] = self::CounterOf(3).displacement;
-    counter.is_shared = is_shared;
-    const auto patch = self::PatchFor(plan, place, counter);
-    ASSERT_TRUE(patch.has_value());
-    ASSERT_EQ(InsertPatch(*patch), PatchResult::kDone);
-    uint64_t counters[self::kCounters] = {};
-    self::CountIn(counters);
-    const std::vector<State> with = WithoutFlags(RunAll(function), loses_flags);
-    self::CountIn(nullptr);
-    EXPECT_EQ(counters[1], sample.visits * before.size());
-    EXPECT_EQ(counters[2], counters[1]);
-    EXPECT_EQ(counters[3], counters[1]);
-    EXPECT_TRUE(IsEqual(before, with));
-    ASSERT_EQ(RemovePatch(place), PatchResult::kDone);
-  }
-}
+using ::coz::patch::made::Bytes;
+using ::coz::patch::made::Function;
+using ::coz::patch::made::IsEqual;
+using ::coz::patch::made::kAddsFortyTwo;
+using ::coz::patch::made::Kind;
+using ::coz::patch::made::KindOf;
+using ::coz::patch::made::NameOf;
+using ::coz::patch::made::PlanFor;
+using ::coz::patch::made::RunAll;
+using ::coz::patch::made::State;
 
 TEST(CodePatcherTest, SemaphoreIsRaisedWhileThePlaceIsChanged) {
   const Bytes code = {0x55, 0x48, 0x89, 0xe5, 0x90, 0x5d, 0xc3};
-  const uint8_t* function = Page().Add(code);
+  const uint8_t* function = made::Add(code);
   static uint16_t semaphore = 7;
   const PlacePlan plan = PlanFor(function, code.size(), 0, Kind::kJump);
   const auto patch = self::PatchFor(plan, reinterpret_cast<uint64_t>(function), self::CounterOf(1),
@@ -362,103 +61,22 @@ TEST(CodePatcherTest, SemaphoreIsRaisedWhileThePlaceIsChanged) {
   }
 }
 
-// Steps through a function by the trap flag and notes for each instruction what it stands for.
-struct Stepped {
-  uint64_t original;
-  uint64_t stack;
-  bool is_known;
-};
-std::vector<Stepped> g_stepped;
-const uint8_t* g_stepped_function = nullptr;
-
-void OnStep(int, siginfo_t* info, void* context) {
-  auto* interrupted = static_cast<ucontext_t*>(context);
-  if (TakeTrap(*info, interrupted)) return;
-  const auto ip = static_cast<uint64_t>(interrupted->uc_mcontext.gregs[REG_RIP]);
-  const auto stack = static_cast<uint64_t>(interrupted->uc_mcontext.gregs[REG_RSP]);
-  const auto begin = reinterpret_cast<uint64_t>(g_stepped_function);
-  if (ip >= begin && ip < begin + CodePage::kFunctionBytes) {
-    g_stepped.push_back({ip, stack, true});
-    return;
-  }
-  Original original = {};
-  if (OriginalOf(ip, &original)) {
-    g_stepped.push_back({original.address, stack + original.pushed_bytes, true});
-  }
-}
-
-std::vector<Stepped> StepThrough(const uint8_t* function) {
-  struct sigaction action = {};
-  struct sigaction old = {};
-  action.sa_sigaction = OnStep;
-  action.sa_flags = static_cast<int>(SA_SIGINFO);
-  sigaction(SIGTRAP, &action, &old);
-  g_stepped.clear();
-  g_stepped_function = function;
-  State state = StartState(1, 0x100);
-  RunInState(&state, function);
-  // The trap flag stays set until it is cleared here.
-  asm volatile("pushfq; andq $~0x100,(%%rsp); popfq" : : : "memory", "cc");
-  sigaction(SIGTRAP, &old, nullptr);
-  return g_stepped;
-}
-
-// Each distinct original address in order of the walk, with its stack.
-std::vector<std::pair<uint64_t, uint64_t>> Path(const std::vector<Stepped>& stepped) {
-  std::vector<std::pair<uint64_t, uint64_t>> path;
-  for (const Stepped& step : stepped) {
-    if (path.empty() || path.back().first != step.original)
-      path.emplace_back(step.original, step.stack);
-    else
-      EXPECT_EQ(path.back().second, step.stack);
-  }
-  return path;
-}
-
-void ExpectStepsOfOriginal(const Sample& sample, Kind kind) {
-  SCOPED_TRACE(sample.name + NameOf(kind));
-  const uint8_t* function = Page().Add(sample.code);
-  const auto before = Path(StepThrough(function));
-  ASSERT_GT(before.size(), 2);
-  const PlacePlan plan = PlanFor(function, sample.code.size(), sample.offset, kind);
-  if (plan.way == Way::kNone) return;
-  const std::optional<CodePatch> patch =
-      self::PatchFor(plan, reinterpret_cast<uint64_t>(function) + plan.offset, 0);
-  ASSERT_TRUE(patch.has_value());
-  ASSERT_EQ(InsertPatch(*patch), PatchResult::kDone);
-  const auto with = Path(StepThrough(function));
-  // Addresses and stacks of the walk are the same, but for that which the jump back stands for.
-  EXPECT_EQ(before, with);
-  ASSERT_EQ(RemovePatch(patch->address), PatchResult::kDone);
-}
-
-TEST(OriginalOfTest, EveryInstructionOfAStubStandsForOneOfTheFunction) {
-  self::HandleTraps();
-  for (const char* name : {"frame", "saved registers", "red zone", "flags within", "call"}) {
-    for (const Sample& sample : kSamples) {
-      if (strcmp(sample.name, name) != 0) continue;
-      ExpectStepsOfOriginal(sample, Kind::kJump);
-      ExpectStepsOfOriginal(sample, Kind::kSharedJump);
-    }
-  }
-}
-
 // A jump into the displaced bytes meets an int3 there.
 TEST(CodePatcherTest, ThreadWithinTheDisplacedBytesGoesOnRight) {
   self::HandleTraps();
   // push rbp; mov rbp,rsp; inc rbx; pop rbp; ret
   const Bytes code = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xff, 0xc3, 0x5d, 0xc3};
-  const uint8_t* function = Page().Add(code);
+  const uint8_t* function = made::Add(code);
   const PlacePlan plan = PlanFor(function, code.size(), 0, Kind::kJump);
   const auto patch = self::PatchFor(plan, reinterpret_cast<uint64_t>(function), 1);
   ASSERT_TRUE(patch.has_value());
   ASSERT_EQ(patch->needs_one_thread, 0);
   // push rbp; jmp to the second instruction
   Bytes enter = {0x55, 0xe9, 0, 0, 0, 0};
-  uint8_t* entry = Page().Add(enter);
+  uint8_t* entry = made::Add(enter);
   const auto distance = static_cast<int32_t>(function + 1 - (entry + enter.size()));
   memcpy(&enter[2], &distance, sizeof(distance));
-  entry = Page().Add(enter);
+  entry = made::Add(enter);
   const auto moved = static_cast<int32_t>(function + 1 - (entry + enter.size()));
   memcpy(&enter[2], &moved, sizeof(moved));
   mprotect(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(entry) & ~uintptr_t{4095}), 4096,
@@ -480,8 +98,6 @@ uint64_t WantedChanges() {
   return wanted != nullptr ? strtoull(wanted, nullptr, 10) : 500;
 }
 
-using Function = uint64_t (*)(uint64_t);
-
 struct CalledPlace {
   Bytes code;  // of a function that adds 42
   size_t offset;
@@ -492,7 +108,7 @@ struct CalledPlace {
 // time, and visits are those of calls that began while it was changed: all of them at the end.
 void ChangeWhileThreadsCall(const CalledPlace& place, Kind kind, size_t counter) {
   self::HandleTraps();
-  const uint8_t* function = Page().Add(place.code);
+  const uint8_t* function = made::Add(place.code);
   const auto call = reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(function));
   const PlacePlan plan = PlanFor(function, place.code.size(), place.offset, kind);
   ASSERT_EQ(KindOf(plan), kind);
@@ -550,9 +166,6 @@ void ChangeWhileThreadsCall(const CalledPlace& place, Kind kind, size_t counter)
   EXPECT_EQ(memcmp(function, place.code.data(), place.code.size()), 0);
 }
 
-// push rbx; mov rbx,rdi; lea rax,[rbx+42]; pop rbx; ret: three instructions within the jump.
-const Bytes kAddsFortyTwo = {0x53, 0x48, 0x89, 0xfb, 0x48, 0x8d, 0x43, 42, 0x5b, 0xc3};
-
 // lea rax,[rdi+42]; mov ecx,3; jmp to sub; lea ecx,[rcx]; sub ecx,1; jne to lea; ret: the loop's
 // head is passed twice, and a jump leads behind its first instruction.
 const Bytes kLoops = {0x48, 0x8d, 0x47, 42, 0xb9, 3,    0, 0,    0,    0xeb,
@@ -568,8 +181,8 @@ TEST(CodePatcherTest, ThreadsRunAJumpThatSharesBytesWhileItComesAndGoes) {
 }
 
 TEST(CodePatcherTest, ThreadsRunALoopWhileAJumpAtItsHeadComesAndGoes) {
-  const uint8_t* function = Page().Add(kLoops);
-  ASSERT_EQ(KindOf(PlanPlace({function, kLoops.size(), CodePage::kFunctionBytes, kLoopHead}, {})),
+  const uint8_t* function = made::Add(kLoops);
+  ASSERT_EQ(KindOf(PlanPlace({function, kLoops.size(), made::kFunctionBytes, kLoopHead}, {})),
             Kind::kSharedJump);
   ChangeWhileThreadsCall({kLoops, kLoopHead, 2}, Kind::kSharedJump, 6);
 }
@@ -612,8 +225,8 @@ PatchResult StepByStep(PatchResult (*change)(const CodePatch& patch), const Code
 
 void ChangeInterruptedAtEachInstruction(Kind kind) {
   constexpr size_t kCounter = 4;
-  const uint8_t* function = Page().Add(kAddsFortyTwo);
-  const uint8_t* elsewhere = Page().Add(kAddsFortyTwo);
+  const uint8_t* function = made::Add(kAddsFortyTwo);
+  const uint8_t* elsewhere = made::Add(kAddsFortyTwo);
   const auto patch_of = [kind](const uint8_t* code) {
     return self::PatchFor(PlanFor(code, kAddsFortyTwo.size(), 0, kind),
                           reinterpret_cast<uint64_t>(code), kCounter);
@@ -660,7 +273,7 @@ TEST(CodePatcherTest, HandlersInterruptAChangeOfAnInt3AtEachInstruction) {
 }
 
 TEST(CodePatcherTest, OtherBytesThanThoseSeenAreLeftAlone) {
-  const uint8_t* function = Page().Add(kAddsFortyTwo);
+  const uint8_t* function = made::Add(kAddsFortyTwo);
   const PlacePlan plan = PlanFor(function, kAddsFortyTwo.size(), 0, Kind::kJump);
   auto patch = self::PatchFor(plan, reinterpret_cast<uint64_t>(function), 0);
   ASSERT_TRUE(patch.has_value());
@@ -680,7 +293,7 @@ std::optional<CodePatch> PatchOfFortyTwo(const uint8_t* function, size_t offset,
 }
 
 TEST(CodePatcherTest, JumpThatSharesBytesChangesOnlyWhatItDisplaces) {
-  const uint8_t* function = Page().Add(kAddsFortyTwo);
+  const uint8_t* function = made::Add(kAddsFortyTwo);
   const auto patch = PatchOfFortyTwo(function, kSecond, Kind::kSharedJump);
   ASSERT_TRUE(patch.has_value());
   ASSERT_EQ(InsertPatch(*patch), PatchResult::kDone);
@@ -693,7 +306,7 @@ TEST(CodePatcherTest, JumpThatSharesBytesChangesOnlyWhatItDisplaces) {
 // Whichever comes first, the other one has to wait until it is gone.
 TEST(CodePatcherTest, BytesThatAJumpSharesAreNotChanged) {
   self::HandleTraps();
-  const uint8_t* function = Page().Add(kAddsFortyTwo);
+  const uint8_t* function = made::Add(kAddsFortyTwo);
   const auto call = reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(function));
   const auto sharing = PatchOfFortyTwo(function, kSecond, Kind::kSharedJump);
   ASSERT_TRUE(sharing.has_value());
@@ -717,7 +330,7 @@ TEST(CodePatcherTest, BytesThatAJumpSharesAreNotChanged) {
 TEST(CodePatcherTest, PlacesBesideAJumpThatSharesBytesAreChangedInAnyOrder) {
   self::HandleTraps();
   const Bytes code = {0x89, 0xf8, 0x83, 0xc0, 40, 0x83, 0xc0, 1, 0x83, 0xc0, 1, 0xc3};
-  const uint8_t* function = Page().Add(code);
+  const uint8_t* function = made::Add(code);
   const auto call = reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(function));
   std::vector<CodePatch> patches;
   for (const auto& [offset, kind] :
@@ -740,7 +353,7 @@ TEST(CodePatcherTest, PlacesBesideAJumpThatSharesBytesAreChangedInAnyOrder) {
 }
 
 TEST(CodePatcherTest, AddressInUseIsNoPlaceForAStub) {
-  const uint8_t* function = Page().Add(kAddsFortyTwo);
+  const uint8_t* function = made::Add(kAddsFortyTwo);
   const PlacePlan plan = PlanFor(function, kAddsFortyTwo.size(), 0, Kind::kTrap);
   const uint64_t place = reinterpret_cast<uint64_t>(function);
   const auto patch = BuildPatch(plan, place, place + (1 << 12), self::CounterOf(0));
@@ -785,7 +398,7 @@ class SampleBehindAnInt3Test : public testing::Test {
  protected:
   void Insert(const Bytes& code, Kind kind) {
     self::HandleTraps();
-    function_ = Page().Add(code);
+    function_ = made::Add(code);
     patch_ = self::PatchFor(PlanFor(function_, code.size(), 0, kind),
                             reinterpret_cast<uint64_t>(function_), kCounter);
     ASSERT_TRUE(patch_.has_value());
@@ -877,7 +490,7 @@ TEST_F(SampleBehindAnInt3Test, OfAThreadThatHasPushedItsRegisterIsLeftAlone) {
 
 TEST(CodePatcherTest, OtherTrapsAreNotTaken) {
   self::HandleTraps([](int) { ++g_foreign_traps; });
-  const uint8_t* function = Page().Add({0xcc, 0xc3});
+  const uint8_t* function = made::Add({0xcc, 0xc3});
   g_foreign_traps = 0;
   reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(function))(1);
   raise(SIGTRAP);
@@ -922,7 +535,7 @@ class PatchInChildTest : public testing::TestWithParam<Kind> {
  protected:
   void SetUp() override {
     self::HandleTraps();
-    const uint8_t* function = Page().Add(kAddsFortyTwo);
+    const uint8_t* function = made::Add(kAddsFortyTwo);
     call_ = reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(function));
     const PlacePlan plan = PlanFor(function, kAddsFortyTwo.size(), 0, GetParam());
     patch_ = self::PatchFor(plan, reinterpret_cast<uint64_t>(function), 4);
