@@ -1,5 +1,5 @@
-// Calls that close or replace descriptors by number. They skip the profiler's descriptors, as if
-// those numbers were not in use. close() is in io.cc. Process: target. Context: the program's
+// Calls that close or replace descriptors by number. They skip the profiler's descriptors, and
+// succeed as if they had closed them. close() is in io.cc. Process: target. Context: the program's
 // threads, and children of vfork.
 #include <errno.h>
 #include <unistd.h>

@@ -24,6 +24,7 @@
  * Prints "ok" and ends with 0, or says what went wrong and ends with 1.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -270,10 +271,22 @@ static void take_numbers_in_use(int fd) {
   }
 }
 
+/* As crash handlers and launchers do, which report each number that cannot be closed. */
+static void close_all_listed(void) {
+  DIR* const directory = opendir("/proc/self/fd");
+  CHECK(directory != NULL);
+  for (const struct dirent* entry; (entry = readdir(directory)) != NULL;) {
+    const int fd = atoi(entry->d_name);
+    if (fd > 2 && fd != dirfd(directory)) CHECK(close(fd) == 0);
+  }
+  closedir(directory);
+}
+
 static void closer(double seconds) {
   const pid_t child = fork();
   if (child == 0) {
     CHECK(setsid() > 0);
+    close_all_listed();
     CHECK(close_range(3, ~0U, 0) == 0);
     for (int fd = 3; fd < 4096; ++fd) close(fd);
     /* As daemons do: the lowest numbers are to be had again, and are all that is open. */
