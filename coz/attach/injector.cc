@@ -137,6 +137,12 @@ absl::Status DivertsCallsError(pid_t pid, pid_t tid) {
       pid, tid));
 }
 
+// A start script, say, that has become the server.
+absl::Status OtherProgramError(pid_t pid) {
+  return absl::UnavailableError(absl::StrFormat(
+      "process %d has begun another program (exec); try again: coz attach %d", pid, pid));
+}
+
 std::string EndedText(pid_t pid) {
   return absl::StrFormat("process %d has ended; see: ps %d", pid, pid);
 }
@@ -185,7 +191,8 @@ std::string Explain(int64_t packed, pid_t pid) {
 
 }  // namespace
 
-Injector::Injector(pid_t pid, const InjectorOptions& options) : pid_(pid), options_(options) {}
+Injector::Injector(pid_t pid, const InjectorOptions& options)
+    : pid_(pid), options_(options), image_(pid) {}
 
 // The process has a descriptor of the control block until it has joined.
 Injector::~Injector() {
@@ -198,9 +205,9 @@ Injector::~Injector() {
 
 absl::StatusOr<std::unique_ptr<Injector>> Injector::Prepare(pid_t pid,
                                                             const InjectorOptions& options) {
+  std::unique_ptr<Injector> injector(new Injector(pid, options));
   const Facts facts = GatherFacts(pid, options.library);
   if (absl::Status refused = WhyNotAttach(facts, options.library); !refused.ok()) return refused;
-  std::unique_ptr<Injector> injector(new Injector(pid, options));
   injector->had_filters_ = NumberIn(facts.status, "Seccomp", 0) != 0;
   if (absl::Status found = injector->FindFunctions(); !found.ok()) return found;
   const absl::Status made = options.control < 0 ? injector->MakeControl() : injector->SendControl();
@@ -307,6 +314,7 @@ absl::StatusOr<TracedThread> Injector::StopSafely() {
         last = std::string(thread.status().message());
         continue;
       }
+      if (!image_.IsStillThere()) return OtherProgramError(pid_);
       if (thread->DivertsCalls()) return DivertsCallsError(pid_, tid);
       const user_regs_struct& registers = thread->registers();
       const absl::Status safe = safe_points->Check(

@@ -22,6 +22,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "coz/attach/process_view.h"
 #include "coz/attach/traced_thread.h"
 #include "coz/base/unique_fd.h"
 
@@ -64,6 +65,9 @@ class Injector {
   // `restores_disposition`: see shared::kDetachFunction.
   absl::Status Leave(bool restores_disposition);
 
+  // In which functions are found and calls are made.
+  const ProgramImage& image() const { return image_; }
+
  private:
   Injector(pid_t pid, const InjectorOptions& options);
 
@@ -97,6 +101,8 @@ class Injector {
 
   const pid_t pid_;
   const InjectorOptions options_;
+  // Before anything else is known of it.
+  const ProgramImage image_;
   // How many filters of system calls the threads had that were found to let calls be made.
   std::optional<int64_t> judged_filters_;
   bool had_filters_ = false;  // when Prepare looked

@@ -5,8 +5,10 @@
 #include <libelf.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -45,7 +47,30 @@ void AddFunctions(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, Elf_Data*
   }
 }
 
+std::string ReadAuxiliaryVector(pid_t pid) {
+  return FileText(absl::StrFormat("/proc/%d/auxv", pid));
+}
+
 }  // namespace
+
+ProgramImage::ProgramImage(pid_t pid)
+    : pid_(pid),
+      memory_(open(absl::StrFormat("/proc/%d/mem", pid).c_str(), O_RDWR | O_CLOEXEC)),
+      auxiliary_vector_(ReadAuxiliaryVector(pid)) {}
+
+// What was opened is the memory of then, which has an end at once when nobody uses it any more. A
+// child of vfork execs while its parent uses it.
+bool ProgramImage::IsStillThere() const {
+  char byte = 0;
+  const bool is_gone = memory_.ok() && pread(memory_.get(), &byte, 1, 0) == 0;
+  return !is_gone && ReadAuxiliaryVector(pid_) == auxiliary_vector_;
+}
+
+bool ProgramImage::Write(uint64_t address, const void* bytes, size_t count) const {
+  errno = 0;
+  return pwrite(memory_.get(), bytes, count, static_cast<off_t>(address)) ==
+         static_cast<ssize_t>(count);
+}
 
 StatusFields ParseStatus(std::string_view text) {
   StatusFields fields;

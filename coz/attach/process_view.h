@@ -12,12 +12,15 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "coz/base/unique_fd.h"
 
 namespace coz::attach {
 
@@ -32,6 +35,21 @@ StatusFields ReadThreadStatus(pid_t pid, pid_t tid);
 int64_t NumberIn(const StatusFields& fields, const std::string& name, int64_t otherwise);
 // A signal set such as SigBlk, bit 0 for signal 1.
 uint64_t SignalsIn(const StatusFields& fields, const std::string& name);
+
+// The program that a process runs at this moment. An exec gives it another one, at other addresses.
+class ProgramImage {
+ public:
+  explicit ProgramImage(pid_t pid);
+  // True where nothing may be known of the process.
+  bool IsStillThere() const;
+  // Of this program only, whatever the process runs by now. False: errno, or 0 where it is gone.
+  bool Write(uint64_t address, const void* bytes, size_t count) const;
+
+ private:
+  pid_t pid_;
+  UniqueFd memory_;
+  std::string auxiliary_vector_;
+};
 
 // Threads at this moment.
 std::vector<pid_t> ReadThreads(pid_t pid);

@@ -282,10 +282,11 @@ void NoteUnreadable(const std::string& path, int error, Facts* facts) {
   facts->unreadable_errno = error;
 }
 
-// Of one that is not there, nothing is noted.
+// Of one that is not there, nothing is noted. In a sandbox whose root is a folder of a process that
+// has ended there is nothing.
 bool LookAt(const std::string& path, struct stat* status, Facts* facts) {
   if (stat(path.c_str(), status) == 0) return true;
-  if (errno != ENOENT && errno != ENOTDIR) NoteUnreadable(path, errno, facts);
+  if (errno != ENOENT && errno != ENOTDIR && errno != ESRCH) NoteUnreadable(path, errno, facts);
   return false;
 }
 

@@ -1,6 +1,5 @@
 #include "coz/supervisor/target/attached_process.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -279,10 +278,8 @@ absl::Status AttachedProcess::JoinToo(shared::ControlBlock* control) {
 // does. No call of ours may be made in it.
 absl::Status AttachedProcess::EndProfiling() {
   if (shared::ProcessSlot* const slot = Slot()) {
-    const UniqueFd memory(
-        open(absl::StrFormat("/proc/%d/mem", pid_).c_str(), O_WRONLY | O_CLOEXEC));
     constexpr char kLeft = 1;
-    (void)!pwrite(memory.get(), &kLeft, sizeof(kLeft), static_cast<off_t>(slot->left_for_good));
+    (void)injector_->image().Write(slot->left_for_good, &kLeft, sizeof(kLeft));
     slot->state.store(shared::ProcessState::kChanging, std::memory_order_release);
   }
   shared::Add(control_->counters.processes_restricted);
@@ -480,9 +477,13 @@ absl::Status AttachedProcess::Leave() {
   SampleByEvents(false);
   if (HasEnded()) return absl::OkStatus();
   // It has ended, or has become another program by exec, which knows nothing of coz.
-  const std::vector<attach::Mapping> mappings = attach::ReadMappings(pid_);
-  if (attach::FileNamed(mappings, "libcoz.so") == nullptr) return absl::OkStatus();
+  const auto knows_coz = [this] {
+    return injector_->image().IsStillThere() &&
+           attach::FileNamed(attach::ReadMappings(pid_), "libcoz.so") != nullptr;
+  };
+  if (!knows_coz()) return absl::OkStatus();
   absl::Status ended = EndSignals();
+  if (!ended.ok() && !knows_coz()) return absl::OkStatus();
   if (absl::IsFailedPrecondition(ended) && injector_->HasNewFilters()) {
     return absl::CancelledError(absl::StrFormat(
         "process %d keeps a handler of SIGTRAP, for it has limited its system calls, and a call of "
@@ -493,7 +494,7 @@ absl::Status AttachedProcess::Leave() {
   for (const pid_t tid : unblocked_) LetSignalIn(pid_, tid, false);
   const bool are_over = AwaitLastSamples(pid_) && are_out && ended.ok();
   if (absl::Status left = injector_->Leave(are_over); !left.ok()) {
-    return HasEnded() ? absl::OkStatus() : left;
+    return HasEnded() || !knows_coz() ? absl::OkStatus() : left;
   }
   if (are_over) return absl::OkStatus();
   if (!ended.ok()) return ended;

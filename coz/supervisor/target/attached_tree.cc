@@ -174,7 +174,10 @@ std::vector<std::string> AttachedTree::JoinDescendants(int control_fd) {
       seen_.insert(pid);
       const double passed_s = static_cast<double>(MonotonicNowNs() - begin_ns) / 1e9;
       const double limit_s = std::clamp(kForAllS - passed_s, kLeastForOneS, options_.join_limit_s);
-      const absl::Status joined = JoinOne(pid, control_fd, limit_s);
+      const attach::ProgramImage image(pid);
+      absl::Status joined = JoinOne(pid, control_fd, limit_s);
+      // A shell that has been looked at may have become what it was to start.
+      if (!joined.ok() && !image.IsStillThere()) joined = JoinOne(pid, control_fd, limit_s);
       // One that was being forked may have joined meanwhile.
       if (!joined.ok() && !Adopt(pid) && IsThere(pid)) refused.emplace_back(joined.message());
     }
