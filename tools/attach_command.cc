@@ -137,8 +137,10 @@ void AddAttachCommand(CLI::App& app, int* exit_status) {
                {"attach --progress=HandleRequest 4711", "until Ctrl-C; count calls of a function"},
                {"attach --unit=function 4711", "a program built without -g"},
                {"attach --tree 4711", "a server and its worker processes"}});
-  command->callback(
-      [command, arguments, exit_status] { *exit_status = Attach(*command, arguments.get()); });
+  command->callback([command, arguments, exit_status] {
+    OutliveReaders();
+    *exit_status = Attach(*command, arguments.get());
+  });
 }
 
 }  // namespace coz

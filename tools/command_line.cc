@@ -1,5 +1,6 @@
 #include "tools/command_line.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -8,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "coz/base/command_name.h"
+#include "coz/base/write_signals.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/supervisor/target/child_process.h"
 
@@ -89,6 +91,8 @@ std::string AsStarted(const std::string& file, const std::string& path_in_reposi
   const std::string near = (root / path_in_repository).string();
   return std::filesystem::equivalent(near, file, error) && !error ? near : file;
 }
+
+void OutliveReaders() { IgnoreWriteSignal(SIGPIPE); }
 
 void StartAs(const std::string& argv0) {
   std::string folder = Environment("COZ_CALLER_PWD");

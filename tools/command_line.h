@@ -35,6 +35,10 @@ std::string AsStarted(const std::string& file, const std::string& path_in_reposi
 // and remembers what to type there to start this command again (coz/base/command_name.h).
 void StartAs(const std::string& argv0);
 
+// For a command that profiles: the program's end, and its exit status, do not depend on whether
+// anybody still reads what coz prints.
+void OutliveReaders();
+
 // Prints "coz: MESSAGE" on standard error. Commands to type are named as this one was started.
 void Say(const std::string& message);
 

@@ -50,6 +50,7 @@ void AddDemoCommand(CLI::App& app, int* exit_status) {
   command->add_option("-o,--output", arguments->output, "profile to write (default profile.pb)")
       ->type_name("FILE");
   command->callback([arguments, exit_status] {
+    OutliveReaders();
     const absl::StatusOr<supervisor::RunResult> result =
         RunDemo(arguments->seconds, arguments->output);
     if (!result.ok()) {

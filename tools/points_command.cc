@@ -224,7 +224,10 @@ void AddPointsCommand(CLI::App& app, int* exit_status) {
   SetExamples(command, {{"points --duration=5 --stop --- ./server", "look for five seconds"},
                         {"points --session $(pgrep server) --add Server::Reply",
                          "count a function of a program that coz profiles"}});
-  command->callback([arguments, exit_status] { Execute(arguments.get(), exit_status); });
+  command->callback([arguments, exit_status] {
+    OutliveReaders();
+    Execute(arguments.get(), exit_status);
+  });
 }
 
 }  // namespace coz

@@ -86,8 +86,10 @@ void AddRunCommand(CLI::App& app, int* exit_status) {
                {"run --progress=Handle --- ./server", "count calls of a function as progress"},
                {"run --end-to-end --repeat=40 --- ./convert a.png", "a program that ends soon"},
                {"run --unit=function --- ./server", "a program built without -g"}});
-  command->callback(
-      [command, arguments, exit_status] { Execute(*command, arguments.get(), exit_status); });
+  command->callback([command, arguments, exit_status] {
+    OutliveReaders();
+    Execute(*command, arguments.get(), exit_status);
+  });
 }
 
 }  // namespace coz

@@ -274,7 +274,10 @@ void AddSelftestCommand(CLI::App& app, int* exit_status) {
                     "keep idle CPUs from halting meanwhile, as coz run --awake does (needs root)");
   command->add_flag("--json", arguments->json, "print JSON, as described in docs/doctor.md");
   SetExamples(command, {{"selftest", "half a minute; later reports say what it found"}});
-  command->callback([arguments, exit_status] { Execute(*arguments, exit_status); });
+  command->callback([arguments, exit_status] {
+    OutliveReaders();
+    Execute(*arguments, exit_status);
+  });
 }
 
 }  // namespace coz

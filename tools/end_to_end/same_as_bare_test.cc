@@ -84,6 +84,22 @@ TEST(SameAsBareTest, SaysThatAProcessRestrictedItself) {
   EXPECT_THAT(result.errors, ::testing::HasSubstr("1 process was profiled only until "));
 }
 
+// As where `head` has seen enough. The program's own pipes break as ever.
+TEST(SameAsBareTest, GoesOnWhereNobodyReadsWhatCozSays) {
+  testing::CommandOptions options;
+  options.folder = testing::TemporaryFolder();
+  const std::string program =
+      "yes | head -n 1; echo ${PIPESTATUS[0]}; sleep 0.5; echo done; exit 5";
+  const CommandResult result = RunCommand(
+      {"/bin/bash", "-c",
+       "set -o pipefail; { \"$0\" run --verbose --follow=all --experiment-length=0.05 --- bash -c "
+       "\"$1\" 2>&1 1>&3 | :; } 3>&1",
+       RunfilePath("tools/coz"), program},
+      options);
+  EXPECT_EQ(result.output, "y\n141\ndone\n");
+  EXPECT_EQ(result.status, 5);
+}
+
 TEST(SameAsBareTest, CallsNothingWhereItsCallsWouldBeDiverted) {
   ExpectSame(Guest() + " diverted");
 }

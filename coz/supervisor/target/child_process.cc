@@ -19,6 +19,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "coz/base/preload_needs.h"
+#include "coz/base/write_signals.h"
 #include "coz/shared/control_block.h"
 
 namespace coz::supervisor {
@@ -106,6 +107,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
 [[noreturn]] void Become(const StartOptions& options, char* const* arguments,
                          char* const* environment, int error_pipe) {
   options.pid_cell->store(getpid(), std::memory_order_release);
+  RestoreWriteSignals();
   sigprocmask(SIG_SETMASK, options.signal_mask, nullptr);
   execve(options.program.c_str(), arguments, environment);
   const int error = errno;

@@ -23,7 +23,10 @@ void SignalInbox::Forward(pid_t target) {
   signalfd_siginfo info;
   while (read(fd_.get(), &info, sizeof(info)) == sizeof(info)) {
     if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM) interrupted_ = true;
-    if (info.ssi_code != SI_KERNEL && target != 0) kill(target, static_cast<int>(info.ssi_signo));
+    const bool is_own = info.ssi_pid == static_cast<uint32_t>(getpid());  // of a write to a pipe
+    if (info.ssi_code != SI_KERNEL && !is_own && target != 0) {
+      kill(target, static_cast<int>(info.ssi_signo));
+    }
   }
 }
 

@@ -36,6 +36,31 @@ TEST(SignalInboxTest, InterruptThatNobodyHasLookedAtDoesNotEndTheProcess) {
   EXPECT_EQ(status, 0) << "ended by signal " << (WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 }
 
+// What this process raised itself, by a write to a pipe that nobody reads, is not the program's.
+TEST(SignalInboxTest, OwnSignalsAreNotPassedOn) {
+  const int status = RunInChild([] {
+    sigset_t both;
+    sigemptyset(&both);
+    sigaddset(&both, SIGPIPE);
+    sigaddset(&both, SIGTERM);
+    sigprocmask(SIG_BLOCK, &both, nullptr);
+    const pid_t target = fork();
+    if (target == 0) {
+      int first = 0;
+      sigwait(&both, &first);  // of several the lowest
+      _exit(first);
+    }
+    SignalInbox inbox;
+    kill(getpid(), SIGPIPE);
+    inbox.Forward(target);
+    kill(target, SIGTERM);
+    int ended = 0;
+    waitpid(target, &ended, 0);
+    _exit(WEXITSTATUS(ended) == SIGTERM ? 0 : 1);
+  });
+  EXPECT_EQ(status, 0);
+}
+
 TEST(SignalInboxTest, LaterInterruptsDoWhatTheyDidBefore) {
   const int status = RunInChild([] {
     signal(SIGINT, SIG_DFL);
