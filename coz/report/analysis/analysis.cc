@@ -30,6 +30,9 @@ namespace {
 
 // A phase factor this near to 1 is not worth a second figure.
 constexpr double kPhaseTolerance = 0.05;
+// One beyond this, or below its inverse, is possible phases even where baselines are too few to be
+// sure. What is nearer may be chance, in programs without any.
+constexpr double kPossiblePhases = 1.5;
 constexpr double kMaxBaselineWeight = 2;
 // A unit without experiments and with fewer of the samples is not worth a row.
 constexpr double kSeenShare = 0.005;
@@ -40,6 +43,8 @@ double LargestKnown(const Estimate& slope) { return std::max(1.0, std::fabs(slop
 struct PhaseCorrection {
   double factor = 1;
   double error = 0;  // relative standard error
+  // What the factor would be, did baselines tell it well enough.
+  double possible_factor = 1;
 };
 
 class PointAnalyzer {
@@ -171,9 +176,11 @@ class PointAnalyzer {
       line.speedups = EstimateSpeedups(observations);
       line.curve = FitCurve(WithoutDrift(observations), *slope);
     }
-    const ErrorFacts facts = FactsOf(own);
+    ErrorFacts facts = FactsOf(own);
+    const PhaseCorrection phases = Phases(unit, own);
+    facts.possible_phase_factor = phases.possible_factor;
     Raise(1 + facts.raised, &line);
-    Correct(Phases(unit, own), &line);
+    Correct(phases, &line);
     line.systematic = SystematicErrorOf(facts);
     Widen(&line);
     result_.lines.push_back(std::move(line));
@@ -252,8 +259,8 @@ class PointAnalyzer {
     const double factor = in_run.value / in_own.value;
     const double error = std::hypot(in_own.error, in_run.error);
     if (std::fabs(factor - 1) < kPhaseTolerance) return {};
-    if (std::fabs(std::log(factor)) < 2.5 * error) return {};
-    return {factor, error};
+    if (std::fabs(std::log(factor)) >= 2.5 * error) return {factor, error, 1};
+    return {1, 0, std::fabs(std::log(factor)) > std::log(kPossiblePhases) ? factor : 1};
   }
 
   static Estimate Scale(const Estimate& estimate, const PhaseCorrection& phases) {

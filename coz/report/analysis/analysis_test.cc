@@ -255,6 +255,29 @@ TEST(AnalysisTest, PhaseCorrectionCountsEffectOnlyWhileLineIsActive) {
   EXPECT_GT(line.slope.high - line.slope.low, 0);
 }
 
+// Two baselines of the line, and one of the other phase, tell of a phase, but not surely.
+TEST(AnalysisTest, PhasesThatFewBaselinesTellAreInTheInterval) {
+  SyntheticOptions slow;
+  slow.session = 2;
+  slow.ns_per_visit = 2'000'000;
+  SyntheticProfile a({}, {Line(1, 0.8, 0.8), Line(2, 0.01, 0)});
+  SyntheticProfile b(slow, {Line(1, 0, 0), Line(2, 0.9, 0.5)});
+  for (const double speedup : {0.0, 0.2, 0.4, 0.6, 0.8}) a.AddExperiment(0, speedup);
+  for (int i = 0; i < 2; ++i) {
+    for (const double speedup : {0.0, 0.2, 0.4, 0.6, 0.8}) b.AddExperiment(1, speedup);
+  }
+  profile::Profile both = a.profile();
+  both.MergeFrom(b.profile());
+  const PointAnalysis point = AnalyzeOf(both).points[0];
+  const auto line = std::find_if(point.lines.begin(), point.lines.end(),
+                                 [](const LineAnalysis& of) { return of.unit == 0; });
+  ASSERT_NE(line, point.lines.end());
+  EXPECT_EQ(line->phase_factor, 1);
+  EXPECT_NEAR(line->slope.value, 0.8, 0.05);
+  EXPECT_LT(line->slope.low, 0.8 / 2) << "it is active in a third of the run";
+  EXPECT_LT(line->slope.high, 1);
+}
+
 TEST(AnalysisTest, BaselinesOfPhasesWithoutTheLineDoNotMixIn) {
   const PointAnalysis point = AnalyzeOf(TwoPhases()).points[0];
   for (const LineAnalysis& line : point.lines) {

@@ -104,7 +104,8 @@ double ErrorTerm::HalfWidth(double effect, double virtual_speedup, Side side) co
   const double half =
       std::min(most, std::hypot(always * studied, of_speedup * virtual_speedup, by_effect));
   // The study has no losses.
-  return side == Side::kBelow && effect >= 0 ? too_large * half : half;
+  if (effect < 0) return half;
+  return (side == Side::kBelow ? too_large : too_small) * half;
 }
 
 double SystematicError::HalfWidth(double effect, double virtual_speedup, Side side) const {
@@ -157,6 +158,10 @@ SystematicError SystematicErrorOf(const ErrorFacts& facts) {
   add(halts);
   // An experiment begins with the queues of the program as it is, not as it would be.
   if (facts.visits > 0) add({ErrorCause::kEnds, kVisitsAtEnds / facts.visits, 0, 0});
+  // Whether the line is active in a part of the run only, too few baselines tell.
+  ErrorTerm phases = {ErrorCause::kPhases, 0, 0, std::fabs(facts.possible_phase_factor - 1)};
+  (facts.possible_phase_factor < 1 ? phases.too_small : phases.too_large) = 0;
+  add(phases);
   if (missed > kMuchMissed + ChanceOf(facts.selected_samples))
     error.doubts.push_back(ErrorCause::kAchieved);
   if (facts.unseen_share > kMuchUnseen) error.doubts.push_back(ErrorCause::kClocks);

@@ -80,6 +80,9 @@ struct ErrorFacts {
   double overslept = 0;  // what pauses lasted longer than asked: slope, were all of it lost
   double halted_wake_ns = 0;  // what the wake of a CPU that has halted takes more
   double halts_share = 0;     // of the time, such wakes at most, one for each visit
+  // What effects have to be multiplied by, if the line is active in a part of the run only. 1: it
+  // is not, or effects are multiplied already.
+  double possible_phase_factor = 1;
 };
 
 enum class ErrorCause {
@@ -91,7 +94,8 @@ enum class ErrorCause {
   kOwed,
   kPauses,
   kHalts,
-  kEnds
+  kEnds,
+  kPhases
 };
 
 // Where the truth may lie. Few causes make a difference.
@@ -103,6 +107,7 @@ struct ErrorTerm {
   double of_speedup = 0;  // times the virtual speedup
   double of_effect = 0;   // times the program speedup
   double too_large = 1;   // by this share of the half width a gain may be too large
+  double too_small = 1;   // or too small
   double of_loss = 0;     // times the program speedup where that is negative: it may be no loss
   double most = std::numeric_limits<double>::infinity();  // half width
 

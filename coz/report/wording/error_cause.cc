@@ -50,6 +50,8 @@ const char* ErrorCauseId(ErrorCause cause) {
       return "halts";
     case ErrorCause::kEnds:
       return "ends";
+    case ErrorCause::kPhases:
+      return "phases";
   }
   return "";
 }
@@ -86,6 +88,8 @@ std::string ErrorCauseText(ErrorCause cause, const ErrorFacts& facts) {
           "longer "
           "with `coz run --experiment-length=%.0f`",
           facts.visits, std::max(1.0, std::ceil(kVisitsWanted / facts.visits / 2)));
+    case ErrorCause::kPhases:
+      return "it may be active in a part of the run only, and too few baselines tell: run longer";
   }
   return "";
 }
