@@ -143,6 +143,11 @@ absl::Status OtherProgramError(pid_t pid) {
       "process %d has begun another program (exec); try again: coz attach %d", pid, pid));
 }
 
+absl::Status StoppedError(pid_t pid) {
+  return absl::UnavailableError(
+      absl::StrFormat("process %d is stopped; let it go on with: kill -CONT %d", pid, pid));
+}
+
 std::string EndedText(pid_t pid) {
   return absl::StrFormat("process %d has ended; see: ps %d", pid, pid);
 }
@@ -302,6 +307,7 @@ absl::StatusOr<TracedThread> Injector::StopSafely() {
   std::string last = "it has no thread";
   do {
     if (HasEnded(pidfd)) return absl::UnavailableError(EndedText(pid_));
+    if (IsStopped(ReadStatus(pid_))) return StoppedError(pid_);
     std::vector<pid_t> threads = InOrderOfHope(pid_);
     threads.resize(std::min(threads.size(), kMostInOneRound));
     for (const pid_t tid : threads) {

@@ -48,6 +48,24 @@ TEST(InjectorTest, ProcessThatHasEndedIsNotTriedAgain) {
   close(ready[1]);
 }
 
+TEST(InjectorTest, StoppedProcessIsNotWaitedFor) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    for (;;) pause();
+  }
+  InjectorOptions options;
+  options.library = "/proc/self/exe";  // which is not loaded
+  absl::StatusOr<std::unique_ptr<Injector>> injector = Injector::Prepare(pid, options);
+  ASSERT_TRUE(injector.ok()) << injector.status();
+  kill(pid, SIGSTOP);
+  EXPECT_EQ(waitpid(pid, nullptr, WUNTRACED), pid);
+  const absl::Status joined = (*injector)->Join();
+  EXPECT_EQ(joined.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(joined.message(), HasSubstr("kill -CONT"));
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+}
+
 // What was found in the program before is not in the one that follows.
 TEST(InjectorTest, ProgramThatHasBegunMeanwhileIsLeftAlone) {
   int end[2];

@@ -91,6 +91,11 @@ StatusFields ReadThreadStatus(pid_t pid, pid_t tid) {
   return ParseStatus(FileText(absl::StrFormat("/proc/%d/task/%d/status", pid, tid)));
 }
 
+bool IsStopped(const StatusFields& status) {
+  const auto state = status.find("State");
+  return state != status.end() && !state->second.empty() && state->second[0] == 'T';
+}
+
 int64_t NumberIn(const StatusFields& fields, const std::string& name, int64_t otherwise) {
   const auto found = fields.find(name);
   return found == fields.end() ? otherwise : strtoll(found->second.c_str(), nullptr, 10);

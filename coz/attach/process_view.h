@@ -31,6 +31,9 @@ StatusFields ParseStatus(std::string_view text);
 StatusFields ReadStatus(pid_t pid);
 StatusFields ReadThreadStatus(pid_t pid, pid_t tid);
 
+// By a signal such as SIGSTOP or Ctrl-Z, all threads of it. Not where a tracer has stopped it.
+bool IsStopped(const StatusFields& status);
+
 // The first number of a field; `otherwise` where it is missing.
 int64_t NumberIn(const StatusFields& fields, const std::string& name, int64_t otherwise);
 // A signal set such as SigBlk, bit 0 for signal 1.

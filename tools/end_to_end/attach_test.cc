@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -287,6 +289,35 @@ TEST_F(AttachTest, NamesItselfWhereItsProfileCannotBeWritten) {
   EXPECT_THAT(refusal("nowhere/a.pb"), HasSubstr(to_file));
   EXPECT_THAT(refusal("text"), HasSubstr(to_file));
   EXPECT_THAT(refusal("/"), HasSubstr(absl::StrCat(" attach -o /profile.pb ", resident.pid())));
+}
+
+// Nothing can be undone in a process that is stopped. coz says so, and waits until it is told once
+// more to end.
+TEST_F(AttachTest, SaysThatAStoppedProcessCannotBeLeft) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  Resident resident(TwoPairs());
+  ASSERT_EQ(resident.Line(), "ready\n");
+  std::atomic<bool> has_ended{false};
+  std::thread teller;
+  options_.while_running = [&](pid_t coz) {
+    teller = std::thread([&, coz] {
+      const auto knows_coz = [&] {
+        return attach::FileNamed(attach::ReadMappings(resident.pid()), "libcoz.so") != nullptr;
+      };
+      while (!has_ended && !knows_coz()) usleep(1000);
+      kill(resident.pid(), SIGSTOP);
+      for (; !has_ended; usleep(50'000)) kill(coz, SIGTERM);
+    });
+  };
+  const CommandResult result = Attach(resident.pid(), {"--duration=30"});
+  has_ended = true;
+  teller.join();
+  EXPECT_THAT(result.errors, HasSubstr(absl::StrCat("kill -CONT ", resident.pid())));
+  kill(resident.pid(), SIGCONT);
+  options_.while_running = nullptr;
+  EXPECT_EQ(Attach(resident.pid(), {"--duration=1"}).status, 0) << "it is mended";
+  int status = -1;
+  EXPECT_EQ(resident.End(&status), "right\n");
 }
 
 TEST_F(AttachTest, RefusesAProcessThatIsInAProfile) {

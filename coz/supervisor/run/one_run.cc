@@ -189,8 +189,28 @@ void Run::PollAttached() {
   if (!unsampled.empty()) Say(unsampled);
 }
 
+// What has to be undone in a process is done by its threads. Until all can run, or somebody tells
+// coz to end once more.
+void Run::AwaitStopped() {
+  constexpr timespec kLook = {0, 10 * kNsPerMs};
+  const int interrupts = inbox_.interrupts();
+  pid_t told = 0;
+  while (const pid_t stopped = attached_->Stopped()) {
+    if (inbox_.interrupts() != interrupts) return;
+    if (stopped != told) {
+      Say(absl::StrFormat(
+          "process %d is stopped, and is left when it goes on; let it with: kill -CONT %d", stopped,
+          stopped));
+    }
+    told = stopped;
+    nanosleep(&kLook, nullptr);
+    inbox_.Forward(0);
+  }
+}
+
 absl::Status Run::Leave() {
   if (attached_ == nullptr) return absl::OkStatus();
+  AwaitStopped();
   absl::Status left = attached_->Leave();
   const std::vector<pid_t> running = attached_->Running();
   if (!left.ok()) {

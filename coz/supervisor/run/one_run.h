@@ -60,6 +60,7 @@ class Run : public experiment::ExperimentSink {
   // The same for a process that runs already.
   absl::Status Join(std::unique_ptr<AttachedTree> attached, report::ProfileWriter writer);
   absl::Status Leave();
+  void AwaitStopped();
   RunResult Finish();
   void Loop();
 

@@ -265,6 +265,14 @@ void AttachedTree::ChangeCode(pid_t pid) {
   if (AttachedProcess* const process = Find(pid)) process->ChangeCode();
 }
 
+pid_t AttachedTree::Stopped() const {
+  const std::vector<pid_t> running = Running();
+  const auto stopped = std::find_if(running.begin(), running.end(), [](pid_t pid) {
+    return attach::IsStopped(attach::ReadStatus(pid));
+  });
+  return stopped == running.end() ? 0 : *stopped;
+}
+
 absl::Status AttachedTree::Leave() {
   absl::Status all = absl::OkStatus();
   AwaitForked();

@@ -56,6 +56,8 @@ class AttachedTree {
   // Leaves all, whatever happens with one, and tells of the first failure; CANCELLED as in
   // AttachedProcess. ControlBlock::stop is set: no more join.
   absl::Status Leave();
+  // One that cannot be left now, as it is stopped; 0: none.
+  pid_t Stopped() const;
 
  private:
   explicit AttachedTree(const AttachedProcess::Options& options) : options_(options) {}

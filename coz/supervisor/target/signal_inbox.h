@@ -36,12 +36,14 @@ class SignalInbox {
   // Passes on what was sent to the supervisor alone; to nobody where `target` is 0. The terminal
   // sends to the whole process group, so the program has received that already.
   void Forward(pid_t target);
-  bool interrupted() const { return interrupted_; }
+  bool interrupted() const { return interrupts_ != 0; }
+  // How often it was told to end.
+  int interrupts() const { return interrupts_; }
 
  private:
   sigset_t original_mask_;
   UniqueFd fd_;
-  bool interrupted_ = false;
+  int interrupts_ = 0;
 };
 
 }  // namespace coz::supervisor

@@ -25,6 +25,28 @@ TEST(SignalInboxTest, InterruptIsNoted) {
   EXPECT_EQ(status, 0);
 }
 
+// As where a connection drops: a program that was there before is not left to itself.
+TEST(SignalInboxTest, TerminalThatGoesEndsWhatHasNoProgramOfItsOwn) {
+  const int status = RunInChild([] {
+    SignalInbox inbox;
+    kill(getpid(), SIGHUP);
+    inbox.Forward(0);
+    _exit(inbox.interrupted() ? 0 : 1);
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST(SignalInboxTest, TerminalThatGoesIsNothingUnderNohup) {
+  const int status = RunInChild([] {
+    signal(SIGHUP, SIG_IGN);
+    SignalInbox inbox;
+    kill(getpid(), SIGHUP);
+    inbox.Forward(0);
+    _exit(inbox.interrupted() ? 1 : 0);
+  });
+  EXPECT_EQ(status, 0);
+}
+
 // The program has ended meanwhile, and the report is still to come.
 TEST(SignalInboxTest, InterruptThatNobodyHasLookedAtDoesNotEndTheProcess) {
   const int status = RunInChild([] {
