@@ -3,13 +3,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
+#include <streambuf>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coz/base/file_replacement.h"
 
 namespace coz {
 namespace {
@@ -18,6 +18,35 @@ absl::Status CannotWrite(const std::string& path, int error) {
   return absl::ErrnoToStatus(
       error, absl::StrFormat("cannot write %s; name another file with -o FILE", path));
 }
+
+// For what writes to streams.
+class ReplacementBuffer : public std::streambuf {
+ public:
+  explicit ReplacementBuffer(FileReplacement* file) : file_(file) { Empty(); }
+
+  int error() const { return error_; }
+
+ protected:
+  int overflow(int c) override {
+    if (sync() != 0) return traits_type::eof();
+    if (traits_type::eq_int_type(c, traits_type::eof())) return traits_type::not_eof(c);
+    return sputc(traits_type::to_char_type(c));
+  }
+  int sync() override {
+    if (error_ != 0) return -1;
+    errno = 0;
+    if (!file_->Write({pbase(), static_cast<size_t>(pptr() - pbase())})) error_ = errno;
+    Empty();
+    return error_ == 0 ? 0 : -1;
+  }
+
+ private:
+  void Empty() { setp(bytes_, bytes_ + sizeof(bytes_)); }
+
+  FileReplacement* file_;
+  int error_ = 0;
+  char bytes_[1 << 16];
+};
 
 }  // namespace
 
@@ -75,17 +104,13 @@ absl::Status WriteOutput(const std::string& path, bool is_binary,
     }
     return status;
   }
-  const std::string temporary = absl::StrCat(path, ".", getpid(), ".part");
-  errno = 0;
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  if (!file) return CannotWrite(path, errno);
-  absl::Status status = write(file);
-  file.close();
-  if (status.ok() && (!file || rename(temporary.c_str(), path.c_str()) != 0)) {
-    status = CannotWrite(path, errno == 0 ? EIO : errno);
-  }
-  if (!status.ok()) unlink(temporary.c_str());
-  return status;
+  FileReplacement file;
+  if (!file.Open(path)) return CannotWrite(path, errno);
+  ReplacementBuffer buffer(&file);
+  std::ostream stream(&buffer);
+  if (absl::Status status = write(stream); !status.ok()) return status;
+  if (!stream.flush()) return CannotWrite(path, buffer.error() == 0 ? EIO : buffer.error());
+  return file.Finish() ? absl::OkStatus() : CannotWrite(path, errno);
 }
 
 }  // namespace coz

@@ -16,8 +16,8 @@ namespace coz {
 absl::StatusOr<std::string> ExpandOutputName(const std::string& pattern);
 
 // Calls `write` with a stream to `path`, or to standard output where `path` is empty or "-". A file
-// is written beside its path and renamed, so that it is either whole or as it was. `is_binary`
-// output is not written to a terminal.
+// is either whole or as it was (coz/base/file_replacement.h). `is_binary` output is not written to
+// a terminal.
 absl::Status WriteOutput(const std::string& path, bool is_binary,
                          const std::function<absl::Status(std::ostream&)>& write);
 

@@ -160,6 +160,26 @@ TEST_F(ProfilesTest, ImportNamesWhatIsWrong) {
   EXPECT_FALSE(std::filesystem::exists(Path("x.pb")));
 }
 
+TEST_F(ProfilesTest, WritersFollowLinks) {
+  Write("profile.pb", Make(1));
+  ASSERT_EQ(Coz({"export", "--format=coz-text", "-o", "old.coz"}).status, 0);
+  const std::vector<std::vector<std::string>> writers = {
+      {"export"}, {"plot"}, {"merge", "profile.pb"}, {"import", "old.coz"}};
+  for (std::vector<std::string> writer : writers) {
+    const std::string name = writer.front();
+    std::filesystem::create_symlink(name + ".file", Path(name));
+    Write(name + ".file", Make(2));
+    const std::string before = Read(name + ".file");
+    writer.insert(writer.end(), {"-o", name});
+    EXPECT_EQ(Coz(writer).status, 0) << name;
+    EXPECT_TRUE(std::filesystem::is_symlink(Path(name))) << name;
+    EXPECT_NE(Read(name + ".file"), before) << name;
+    std::filesystem::create_symlink("/dev/full", Path(name + ".full"));
+    writer.back() = name + ".full";
+    ExpectOneSentence(Coz(writer), "No space left on device");
+  }
+}
+
 TEST_F(ProfilesTest, MergesProfilesOfOneProgramOnly) {
   Write("a.pb", Make(1));
   Write("b.pb", Make(2));

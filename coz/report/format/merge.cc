@@ -1,12 +1,10 @@
 #include "coz/report/format/merge.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "coz/base/file_replacement.h"
 #include "coz/base/unique_fd.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_io_error.h"
@@ -29,18 +28,12 @@ namespace {
 constexpr size_t kBufferBytes = 1 << 20;
 constexpr size_t kNotesKept = 5;
 
-// Written beside the output and renamed when all of it is there.
 class OutputFile {
  public:
   static absl::StatusOr<OutputFile> Create(const std::string& path) {
     OutputFile file(path);
-    file.fd_.Reset(mkostemp(file.temporary_.data(), O_CLOEXEC));
-    if (!file.fd_.ok()) return ProfileWriteError("create", path, errno);
+    if (!file.file_.Open(path)) return ProfileWriteError("create", path, errno);
     return file;
-  }
-  OutputFile(OutputFile&& other) noexcept = default;
-  ~OutputFile() {
-    if (fd_.ok()) unlink(temporary_.c_str());
   }
 
   absl::Status Add(const profile::Profile& record) {
@@ -50,33 +43,23 @@ class OutputFile {
 
   absl::Status Finish() {
     if (absl::Status status = Flush(); !status.ok()) return status;
-    if (fchmod(fd_.get(), 0644) != 0 || rename(temporary_.c_str(), path_.c_str()) != 0) {
-      return ProfileWriteError("write", path_, errno);
-    }
-    fd_.Reset(-1);
-    return absl::OkStatus();
+    return file_.Finish() ? absl::OkStatus() : ProfileWriteError("write", path_, errno);
   }
 
   uint64_t bytes() const { return bytes_; }
 
  private:
-  explicit OutputFile(const std::string& path) : path_(path), temporary_(path + ".XXXXXX") {}
+  explicit OutputFile(const std::string& path) : path_(path) {}
 
   absl::Status Flush() {
-    for (size_t done = 0; done < buffer_.size();) {
-      const ssize_t written = write(fd_.get(), buffer_.data() + done, buffer_.size() - done);
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return ProfileWriteError("write", path_, errno);
-      done += static_cast<size_t>(written);
-    }
+    if (!file_.Write(buffer_)) return ProfileWriteError("write", path_, errno);
     bytes_ += buffer_.size();
     buffer_.clear();
     return absl::OkStatus();
   }
 
   std::string path_;
-  std::string temporary_;
-  UniqueFd fd_;
+  FileReplacement file_;
   std::string buffer_;
   uint64_t bytes_ = 0;
 };

@@ -1,8 +1,5 @@
 #include "coz/report/plot/plot_page.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -12,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "coz/base/file_replacement.h"
 #include "coz/report/analysis/analyzed_profile.h"
 #include "nlohmann/json.hpp"
 
@@ -54,23 +52,6 @@ bool WriteAll(FILE* file, const std::string& text) {
   return fwrite(text.data(), 1, text.size(), file) == text.size() && fflush(file) == 0;
 }
 
-// errno tells what went wrong.
-bool WriteFile(const std::string& path, const std::string& text) {
-  FILE* file = fopen(path.c_str(), "we");
-  if (file == nullptr) return false;
-  const bool written = WriteAll(file, text);
-  const int error = errno;
-  const bool closed = fclose(file) == 0;
-  if (!written) errno = error;
-  return written && closed;
-}
-
-// A device or a pipe cannot be replaced, and is written to instead.
-bool IsReplaceable(const std::string& path) {
-  struct stat status;
-  return stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode);
-}
-
 }  // namespace
 
 std::string PlotPage(const nlohmann::json& data) {
@@ -94,12 +75,9 @@ absl::Status WritePlotFile(const std::string& path, const std::string& page) {
   if (path == "-") {
     return WriteAll(stdout, page) ? absl::OkStatus() : CannotWrite("standard output");
   }
-  if (!IsReplaceable(path)) return WriteFile(path, page) ? absl::OkStatus() : CannotWrite(path);
-  const std::string part = absl::StrCat(path, ".part");
-  if (WriteFile(part, page) && rename(part.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  absl::Status status = CannotWrite(path);
-  unlink(part.c_str());
-  return status;
+  FileReplacement file;
+  return file.Open(path) && file.Write(page) && file.Finish() ? absl::OkStatus()
+                                                              : CannotWrite(path);
 }
 
 }  // namespace coz::report
