@@ -78,6 +78,14 @@ absl::StatusOr<report::ImportResult> ImportFile(const std::string& path) {
   return report::ImportCoz(file, path);
 }
 
+absl::Status CheckInputsAreKept(const ImportArguments& arguments) {
+  for (const std::string& path : arguments.paths) {
+    absl::Status status = CheckInputIsKept(path, arguments.output);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Import(const ImportArguments& arguments) {
   profile::Profile all;
   for (const std::string& path : arguments.paths) {
@@ -117,7 +125,10 @@ void AddExportCommand(CLI::App& app, int* exit_status) {
   command->add_option("-o,--output", arguments->output, "file to write (default standard output)")
       ->type_name("FILE");
   SetExamples(command, {{"export --format=pprof -o profile.pb.gz", "for go tool pprof"}});
-  command->callback([arguments, exit_status] { *exit_status = Report(Export(*arguments)); });
+  command->callback([arguments, exit_status] {
+    *exit_status = ReportUsage(CheckInputIsKept(arguments->path, arguments->output));
+    if (*exit_status == 0) *exit_status = Report(Export(*arguments));
+  });
 }
 
 void AddImportCommand(CLI::App& app, int* exit_status) {
@@ -129,7 +140,10 @@ void AddImportCommand(CLI::App& app, int* exit_status) {
   command->add_option("-o,--output", arguments->output, "profile to write (default profile.pb)")
       ->type_name("FILE");
   SetExamples(command, {{"import profile.coz -o old.pb", "then: coz report old.pb"}});
-  command->callback([arguments, exit_status] { *exit_status = Report(Import(*arguments)); });
+  command->callback([arguments, exit_status] {
+    *exit_status = ReportUsage(CheckInputsAreKept(*arguments));
+    if (*exit_status == 0) *exit_status = Report(Import(*arguments));
+  });
 }
 
 }  // namespace coz

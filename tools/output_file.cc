@@ -87,6 +87,14 @@ absl::StatusOr<std::string> ExpandOutputName(const std::string& pattern) {
   return name;
 }
 
+absl::Status CheckInputIsKept(const std::string& input, const std::string& output) {
+  if (!IsSameFile(input, output)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "cannot write %s: it is the profile that is read%s, which would be lost; name another file "
+      "with -o FILE",
+      output, input == output ? "" : absl::StrCat(" as ", input)));
+}
+
 absl::Status WriteOutput(const std::string& path, bool is_binary,
                          const std::function<absl::Status(std::ostream&)>& write) {
   if (path.empty() || path == "-") {

@@ -15,6 +15,9 @@ namespace coz {
 // sign. INVALID_ARGUMENT for any other.
 absl::StatusOr<std::string> ExpandOutputName(const std::string& pattern);
 
+// INVALID_ARGUMENT where `output` is the file that is read, by whatever path: it would be lost.
+absl::Status CheckInputIsKept(const std::string& input, const std::string& output);
+
 // Calls `write` with a stream to `path`, or to standard output where `path` is empty or "-". A file
 // is either whole or as it was (coz/base/file_replacement.h). `is_binary` output is not written to
 // a terminal.

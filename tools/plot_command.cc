@@ -13,6 +13,7 @@
 #include "coz/report/plot/plot_page.h"
 #include "tools/command_line.h"
 #include "tools/documentation/command_tree.h"
+#include "tools/output_file.h"
 #include "tools/plot_server.h"
 
 namespace coz {
@@ -28,6 +29,11 @@ struct Arguments {
 int Port(const Arguments& arguments) {
   int port = -1;
   return absl::SimpleAtoi(arguments.serve, &port) ? port : -1;
+}
+
+absl::Status CheckOutput(const Arguments& arguments) {
+  return arguments.serve.empty() ? CheckInputIsKept(arguments.plot.path, arguments.output)
+                                 : absl::OkStatus();
 }
 
 absl::Status CheckPort(const Arguments& arguments) {
@@ -103,11 +109,9 @@ void AddPlotCommand(CLI::App& app, int* exit_status) {
       arguments->plot.path = std::exchange(arguments->serve, "0");
     }
     arguments->plot.data.coz_version = kCozVersion;
-    if (absl::Status status = CheckPort(*arguments); !status.ok()) {
-      *exit_status = ReportUsage(status);
-      return;
-    }
-    *exit_status = Report(Plot(*arguments));
+    absl::Status status = CheckPort(*arguments);
+    status.Update(CheckOutput(*arguments));
+    *exit_status = status.ok() ? Report(Plot(*arguments)) : ReportUsage(status);
   });
 }
 

@@ -180,6 +180,25 @@ TEST_F(ProfilesTest, WritersFollowLinks) {
   }
 }
 
+TEST_F(ProfilesTest, NoWriterDestroysWhatItReads) {
+  Write("profile.pb", Make(1));
+  const std::string before = Read("profile.pb");
+  std::filesystem::create_symlink("profile.pb", Path("link"));
+  for (const char* command : {"plot", "export", "import"}) {
+    ExpectOneSentence(Coz({command, "profile.pb", "-o", "profile.pb"}),
+                      "cannot write profile.pb: it is the profile that is read, which",
+                      kUsageStatus);
+    ExpectOneSentence(Coz({command, "profile.pb", "-o", "link"}),
+                      "cannot write link: it is the profile that is read as profile.pb, which",
+                      kUsageStatus);
+  }
+  EXPECT_EQ(Read("profile.pb"), before);
+  // It has read all when it replaces.
+  Write("b.pb", Make(2));
+  EXPECT_EQ(Coz({"merge", "profile.pb", "b.pb", "-o", "profile.pb"}).status, 0);
+  EXPECT_EQ(report::ReadProfile(Path("profile.pb"))->profile.experiment_size(), 600);
+}
+
 TEST_F(ProfilesTest, MergesProfilesOfOneProgramOnly) {
   Write("a.pb", Make(1));
   Write("b.pb", Make(2));
