@@ -7,7 +7,9 @@
 #include "CLI/Config.hpp"
 #include "CLI/Formatter.hpp"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
 #include "coz/base/version.h"
 #include "tools/command_line.h"
 #include "tools/complaint.h"
@@ -23,6 +25,31 @@ bool TakesNextWord(const CLI::App& command, const std::string& option) {
   const CLI::Option* known = command.get_option_no_throw(is_short ? option.substr(0, 2) : option);
   if (known == nullptr || known->get_expected_max() == 0) return false;
   return !is_short || option.size() == 2;  // -oFILE
+}
+
+// The option whose value is missing before what the parser would take for it: the word behind
+// "--output=", where a variable of the shell is not set, and the "---" behind "-o". Empty where
+// there is none.
+std::string OptionWithoutValue(const CLI::App& command, const std::vector<std::string>& arguments) {
+  const bool has_program = command.get_option_no_throw("program") != nullptr;
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (argument == "--" || argument == "---") return "";
+    if (argument.size() < 2 || argument[0] != '-') {
+      if (has_program) return "";
+      continue;
+    }
+    const std::string name = argument.substr(0, argument.find('='));
+    if (absl::StartsWith(name, "--") && argument.size() == name.size() + 1) {
+      const CLI::Option* known = command.get_option_no_throw(name);
+      if (known != nullptr && known->get_expected_max() != 0) return name;
+    }
+    if (!TakesNextWord(command, argument) || ++i == arguments.size()) continue;
+    const CLI::Option* known = command.get_option_no_throw(name);
+    const bool needs_value = known->get_expected_min() != 0;
+    if (needs_value && (arguments[i] == "--" || arguments[i] == "---")) return known->get_name();
+  }
+  return "";
 }
 
 // All that follows the program is the program's. "--" tells the parser so, and "---" as the
@@ -47,11 +74,18 @@ void SeparateProgram(const CLI::App& command, std::vector<std::string>* argument
   }
 }
 
-std::vector<std::string> SeparatedWords(const CLI::App& app, int argc, char** argv) {
+// The words for the parser.
+absl::StatusOr<std::vector<std::string>> SeparatedWords(const CLI::App& app, int argc,
+                                                        char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   const std::string name = arguments.empty() ? "" : arguments.front();
   const auto is_it = [&name](const CLI::App* command) { return command->get_name() == name; };
   for (const CLI::App* command : app.get_subcommands(is_it)) {
+    const std::string option = OptionWithoutValue(*command, arguments);
+    if (!option.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("%s needs a value behind it; look with: coz %s --help", option, name));
+    }
     if (command->get_option_no_throw("program") != nullptr) SeparateProgram(*command, &arguments);
   }
   return arguments;
@@ -101,10 +135,11 @@ int Main(int argc, char** argv) {
                      {"report", "rank its lines by what making them faster would bring"}});
   int exit_status = 0;
   AddCommands(app, &exit_status);
-  std::vector<std::string> arguments = SeparatedWords(app, argc, argv);
-  if (arguments.empty()) return PrintHelp(app, "");
+  const absl::StatusOr<std::vector<std::string>> words = SeparatedWords(app, argc, argv);
+  if (!words.ok()) return ReportUsage(words.status());
+  if (words->empty()) return PrintHelp(app, "");
   try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    app.parse(std::vector<std::string>(words->rbegin(), words->rend()));
   } catch (const CLI::CallForHelp&) {
     const std::vector<CLI::App*> given = app.get_subcommands();
     return PrintHelp(app, given.empty() ? "" : given.front()->get_name());

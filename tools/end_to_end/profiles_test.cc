@@ -107,6 +107,29 @@ TEST_F(ProfilesTest, WrongCommandLinesGetOneSentence) {
   refused({"report", "a.pb", "b.pb"}, "coz report has no use for the word b.pb");
 }
 
+TEST_F(ProfilesTest, NoWordIsTakenForAnEmptyValue) {
+  Write("a.pb", Make(1));
+  const std::string before = Read("a.pb");
+  const std::vector<std::pair<std::string, std::vector<std::string>>> lines = {
+      {"--output", {"plot", "--output=", "a.pb"}},
+      {"--output", {"plot", "-o", "---", "a.pb"}},
+      {"--source-path", {"plot", "a.pb", "--source-path="}},
+      {"--serve", {"plot", "--serve=", "a.pb"}},
+      {"--output", {"run", "--output=", "---", "true"}},
+      {"--output", {"run", "--verbose", "-o", "---", "true"}},
+      {"--duration", {"run", "--duration=", "---", "true"}},
+      {"--duration", {"run", "--duration", "---", "true"}},
+      {"--format", {"export", "a.pb", "--format="}}};
+  for (const auto& [option, line] : lines) {
+    ExpectOneSentence(Coz(line), absl::StrCat("coz: ", option, " needs a value behind it; look"),
+                      kUsageStatus);
+  }
+  EXPECT_EQ(Read("a.pb"), before);
+  // Of the program's words, none is an option of coz.
+  EXPECT_THAT(Coz({"run", "---", "/nonexistent/program", "--output="}).errors,
+              HasSubstr("cannot run /nonexistent/program"));
+}
+
 TEST_F(ProfilesTest, WrongWordsAreSetRight) {
   const auto refused = [this](const std::vector<std::string>& arguments, const std::string& part) {
     ExpectOneSentence(Coz(arguments), part, kUsageStatus);
