@@ -13,6 +13,7 @@
 #include "tools/command_line.h"
 #include "tools/documentation/command_tree.h"
 #include "tools/output_file.h"
+#include "tools/seconds.h"
 
 namespace coz {
 namespace {
@@ -118,7 +119,8 @@ void AddCompareCommands(CLI::App& app, int* exit_status) {
   diff->add_flag("--markdown", arguments->markdown, "as Markdown, for a pull request")
       ->excludes(json);
   diff->add_option("-n,--lines", arguments->lines,
-                   "lines to show for each progress point, 0 for all (default 20)");
+                   "lines to show for each progress point, 0 for all (default 20)")
+      ->check(WholeNumber());
   SetExamples(diff, {{"diff before.pb after.pb --markdown", "for a pull request"}});
   diff->callback([arguments, exit_status] { *exit_status = Report(Diff(*arguments)); });
 
@@ -134,7 +136,7 @@ void AddCompareCommands(CLI::App& app, int* exit_status) {
       ->add_option("--by", arguments->percent,
                    "by how much it was sped up (default: from its CPU time in both profiles)")
       ->needs("--line")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(NumberIn(CLI::Range(0.0, 100.0)))
       ->type_name("PERCENT");
   verify->add_flag("--json", arguments->json, "as JSON (docs/compare.md)");
   verify->add_flag("--record", arguments->record, "add the outcome to the history");

@@ -193,7 +193,7 @@ void AddPointsCommand(CLI::App& app, int* exit_status) {
       ->add_option("--duration", arguments->duration_s,
                    "count calls for so long (default 10); the program then runs on to its end")
       ->transform(TimesWithUnits())
-      ->check(CLI::Range(1.0, 86400.0))
+      ->check(NumberIn(CLI::Range(1.0, 86400.0)))
       ->type_name("SECONDS");
   command->add_flag("--stop", arguments->find.stop,
                     "end the program after that, by SIGTERM, and by SIGKILL 5 seconds later");
@@ -204,6 +204,7 @@ void AddPointsCommand(CLI::App& app, int* exit_status) {
       ->check(CLI::IsMember({"auto", "breakpoint"}))
       ->type_name("SOURCE");
   command->add_option("-n,--lines", arguments->shown, "functions to list (default 10; 0 for all)")
+      ->check(WholeNumber())
       ->type_name("COUNT");
   command
       ->add_option("--session", arguments->session.session,

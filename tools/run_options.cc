@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <cmath>
 #include <string>
@@ -18,8 +19,10 @@
 namespace coz {
 namespace {
 
+// Of what is too long to end, 292 years.
 uint64_t ToNs(double value, double unit_ns) {
-  return static_cast<uint64_t>(std::llround(value * unit_ns));
+  constexpr double kMost = 9.2e18;
+  return static_cast<uint64_t>(std::llround(std::min(value * unit_ns, kMost)));
 }
 
 absl::Status CompleteUntil(const std::string& text, int repeat, supervisor::RunOptions* run) {
@@ -190,7 +193,7 @@ void AddLengthOptions(CLI::App* command, RunArguments* a) {
       ->add_option("--duration", a->duration_s,
                    "end the profile after so many seconds (or 90s, 5m, 1h); the program runs on")
       ->transform(TimesWithUnits())
-      ->check(CLI::NonNegativeNumber)
+      ->check(NumberIn(CLI::NonNegativeNumber))
       ->type_name("SECONDS");
   command
       ->add_option(
@@ -228,11 +231,12 @@ void AddOutputOptions(CLI::App* command, RunArguments* a) {
 void AddExperimentOptions(CLI::App* command, RunArguments* a) {
   command->option_defaults()->group("Expert");
   AddExpertUnitOptions(command, &a->units);
-  command->add_option("--seed", a->seed,
-                      "seed of the choice of lines and speedups (default: random)");
+  command
+      ->add_option("--seed", a->seed, "seed of the choice of lines and speedups (default: random)")
+      ->check(WholeNumber());
   command->add_option("--experiment-length", a->experiment_s, "shortest experiment (default 0.5)")
       ->transform(TimesWithUnits())
-      ->check(CLI::Range(0.05, 600.0))
+      ->check(NumberIn(CLI::Range(0.05, 600.0)))
       ->type_name("SECONDS");
   command
       ->add_option("--progress-source", a->point_source,
@@ -251,7 +255,7 @@ void AddSamplingOptions(CLI::App* command, RunArguments* a) {
           "--sampling-period", a->sampling_period_ms,
           "CPU time between samples of a thread (default: from 0.85 to 1, another for each "
           "seed)")
-      ->check(CLI::Range(0.1, 1000.0))
+      ->check(NumberIn(CLI::Range(0.1, 1000.0)))
       ->type_name("MS");
   command
       ->add_option("--unwinder", a->unwinder,

@@ -268,7 +268,7 @@ void AddSelftestCommand(CLI::App& app, int* exit_status) {
   auto arguments = std::make_shared<SelftestArguments>();
   command->add_option("--seconds", arguments->seconds, "how long in all (default 30)")
       ->transform(TimesWithUnits())
-      ->check(CLI::Range(3.0, 3600.0))
+      ->check(NumberIn(CLI::Range(3.0, 3600.0)))
       ->type_name("SECONDS");
   command->add_flag("--awake", arguments->awake,
                     "keep idle CPUs from halting meanwhile, as coz run --awake does (needs root)");

@@ -128,7 +128,7 @@ void AddWatchCommand(CLI::App& app, int* exit_status) {
   command->add_option("profile", arguments->path, "profile to follow (default profile.pb)");
   command->add_option("--interval", arguments->interval_s, "time between two looks (default 1)")
       ->transform(TimesWithUnits())
-      ->check(CLI::Range(0.1, 3600.0))
+      ->check(NumberIn(CLI::Range(0.1, 3600.0)))
       ->type_name("SECONDS");
   command->add_flag("--once", arguments->once, "show it once and end");
   command->callback([arguments, exit_status] { *exit_status = Report(Watch(*arguments).Run()); });

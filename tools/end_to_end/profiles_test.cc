@@ -103,8 +103,27 @@ TEST_F(ProfilesTest, WrongCommandLinesGetOneSentence) {
   refused({"points", "--duration=25h", "true"},
           "--duration: 90000 is not a number from 1 to 86400");
   refused({"diff", "a.pb", "b.pb", "--json", "--markdown"}, "cannot be given together");
+  refused({"run", "--seed=-1", "true"},
+          "--seed: -1 is not a number from 0 to 18446744073709551615");
+  refused({"run", "--seed=99999999999999999999", "true"}, "is not a number from 0 to");
+  refused({"diff", "a.pb", "b.pb", "-n", "-1"}, "--lines: -1 is not a number from 0 to");
   refused({"run"}, "run --- PROGRAM ARGUMENTS");
   refused({"report", "a.pb", "b.pb"}, "coz report has no use for the word b.pb");
+}
+
+TEST_F(ProfilesTest, WhatIsNoNumberIsRefused) {
+  const std::vector<std::vector<std::string>> lines = {
+      {"run", "--duration=nan", "true"},
+      {"run", "--sampling-period=nan", "true"},
+      {"run", "--experiment-length=-nan", "true"},
+      {"attach", "--duration=NaN", "1"},
+      {"points", "--duration=nan", "true"},
+      {"watch", "--interval=nan", "--once"},
+      {"selftest", "--seconds=nan"},
+      {"verify", "a.pb", "b.pb", "--line=a.cc:1", "--by=nan"}};
+  for (const std::vector<std::string>& line : lines) {
+    ExpectOneSentence(Coz(line), " is not a number; look with: ", kUsageStatus);
+  }
 }
 
 TEST_F(ProfilesTest, NoWordIsTakenForAnEmptyValue) {
