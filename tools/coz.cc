@@ -14,6 +14,7 @@
 #include "tools/command_line.h"
 #include "tools/complaint.h"
 #include "tools/documentation/command_tree.h"
+#include "tools/output_file.h"
 
 namespace coz {
 namespace {
@@ -154,4 +155,8 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace coz
 
-int main(int argc, char** argv) { return coz::Main(argc, argv); }
+int main(int argc, char** argv) {
+  const int exit_status = coz::Main(argc, argv);
+  // What has failed has said why.
+  return exit_status == coz::kFailure || coz::IsAllPrinted() ? exit_status : coz::kFailure;
+}

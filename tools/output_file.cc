@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <streambuf>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/base/file_replacement.h"
+#include "tools/command_line.h"
 
 namespace coz {
 namespace {
@@ -119,6 +121,15 @@ absl::Status WriteOutput(const std::string& path, bool is_binary,
   if (absl::Status status = write(stream); !status.ok()) return status;
   if (!stream.flush()) return CannotWrite(path, buffer.error() == 0 ? EIO : buffer.error());
   return file.Finish() ? absl::OkStatus() : CannotWrite(path, errno);
+}
+
+bool IsAllPrinted() {
+  std::cout.flush();
+  if (fflush(stdout) == 0 && ferror(stdout) == 0) return true;
+  Say("cannot write the output: the disk is full or the reader has gone; write to another file "
+      "with "
+      "`> FILE`");
+  return false;
 }
 
 }  // namespace coz

@@ -24,6 +24,9 @@ absl::Status CheckInputIsKept(const std::string& input, const std::string& outpu
 absl::Status WriteOutput(const std::string& path, bool is_binary,
                          const std::function<absl::Status(std::ostream&)>& write);
 
+// Whether standard output has taken all that was printed. Says so where it has not.
+bool IsAllPrinted();
+
 }  // namespace coz
 
 #endif  // COZ_TOOLS_OUTPUT_FILE_H_

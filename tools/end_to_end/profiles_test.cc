@@ -149,6 +149,17 @@ TEST_F(ProfilesTest, NoWordIsTakenForAnEmptyValue) {
               HasSubstr("cannot run /nonexistent/program"));
 }
 
+TEST_F(ProfilesTest, AFailedWriteOfTheOutputIsTold) {
+  Write("profile.pb", Make(1));
+  for (const char* arguments : {"--version", "--help", "help run", "run --help",
+                                "doctor profile.pb", "watch --once", "report"}) {
+    for (const char* output : {">/dev/full", ">&-"}) {
+      const std::string line = absl::StrCat(RunfilePath("tools/coz"), " ", arguments, " ", output);
+      ExpectOneSentence(testing::RunCommand({"/bin/sh", "-c", line}, options_), "cannot ");
+    }
+  }
+}
+
 TEST_F(ProfilesTest, WrongWordsAreSetRight) {
   const auto refused = [this](const std::vector<std::string>& arguments, const std::string& part) {
     ExpectOneSentence(Coz(arguments), part, kUsageStatus);
