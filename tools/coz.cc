@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "coz/base/file_size_signal.h"
 #include "coz/base/version.h"
 #include "tools/command_line.h"
 #include "tools/complaint.h"
@@ -123,6 +124,7 @@ void AddCommands(CLI::App& app, int* exit_status) {
 }
 
 int Main(int argc, char** argv) {
+  IgnoreFileSizeSignal();
   StartAs(argv[0]);
   CLI::App app(
       "coz finds out by experiment how much faster a program gets when one of its lines gets "

@@ -17,8 +17,9 @@ namespace coz {
 namespace {
 
 absl::Status CannotWrite(const std::string& path, int error) {
-  return absl::ErrnoToStatus(
-      error, absl::StrFormat("cannot write %s; name another file with -o FILE", path));
+  const char* const next = error == EFBIG ? "allow larger files with: ulimit -f unlimited"
+                                          : "name another file with -o FILE";
+  return absl::ErrnoToStatus(error, absl::StrFormat("cannot write %s; %s", path, next));
 }
 
 // For what writes to streams.

@@ -114,8 +114,10 @@ absl::StatusOr<UniqueFd> SealedMemoryFile(const std::string& image) {
   if (!writable.ok() || !WriteAll(writable.get(), image) ||
       fcntl(writable.get(), F_ADD_SEALS,
             F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0) {
-    return absl::ResourceExhaustedError(
-        ErrorText("cannot hold the line table in", "a memory file", errno));
+    const int error = errno;
+    return absl::ResourceExhaustedError(absl::StrCat(
+        ErrorText("cannot hold the line table in", "a memory file", error), "; ",
+        error == EFBIG ? "allow larger files with: ulimit -f unlimited" : "look at: ulimit -a"));
   }
   const std::string self = absl::StrCat("/proc/self/fd/", writable.get());
   UniqueFd readable(open(self.c_str(), O_RDONLY | O_CLOEXEC));

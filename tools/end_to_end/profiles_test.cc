@@ -233,6 +233,21 @@ TEST_F(ProfilesTest, WritersFollowLinks) {
   }
 }
 
+TEST_F(ProfilesTest, TheLimitOfFileSizesIsNamed) {
+  Write("profile.pb", Make(1));
+  ASSERT_EQ(Coz({"export", "--format=coz-text", "-o", "old.coz"}).status, 0);
+  const std::string run = absl::StrCat("run -o x --- ", RunfilePath("coz/testing/puppets/busy"));
+  for (const std::string& words :
+       {run, std::string("export -o x"), std::string("plot -o x"),
+        std::string("merge profile.pb -o x"), std::string("import old.coz -o x")}) {
+    // The streams of a test are files, too.
+    const std::string line = absl::StrCat("set -o pipefail; (ulimit -f 0; exec ",
+                                          RunfilePath("tools/coz"), " ", words, ") 2>&1 | cat >&2");
+    ExpectOneSentence(testing::RunCommand({"/bin/bash", "-c", line}, options_),
+                      "ulimit -f unlimited");
+  }
+}
+
 TEST_F(ProfilesTest, NoWriterDestroysWhatItReads) {
   Write("profile.pb", Make(1));
   const std::string before = Read("profile.pb");

@@ -45,6 +45,13 @@ TEST(SameAsBareTest, GivesTheProgramEachDescriptorBelowItsLimit) {
   ExpectSame("ulimit -Sn 1024; " + Guest() + " descriptors");
 }
 
+TEST(SameAsBareTest, LetsTheLimitOfFileSizesEndAProgram) {
+  // The shell's own words name the process.
+  ExpectSame(
+      "exec 2>/dev/null; trap -p XFSZ; (ulimit -f 0; exec cat /proc/self/status >file) 2>&1; echo "
+      "$?");
+}
+
 TEST(SameAsBareTest, SaysNothingWhereTheLibraryCannotBeOpened) {
   constexpr int kNoNamespace = 77;
   if (RunGuest(false, Guest() + " hidden-library").status == kNoNamespace) {

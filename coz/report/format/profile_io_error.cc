@@ -56,9 +56,10 @@ std::string NextForWriting(const std::string& path, int error) {
                           "`");
     case ENOSPC:
     case EDQUOT:
-    case EFBIG:
       return absl::StrCat("free some space, or write elsewhere with `", ProfilingCommand("-o FILE"),
                           "`");
+    case EFBIG:
+      return "allow larger files with `ulimit -f unlimited`";
     default:
       return absl::StrCat("name a file that you may write with `", ProfilingCommand("-o FILE"),
                           "`");

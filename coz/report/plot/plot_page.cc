@@ -44,8 +44,10 @@ void AppendWithoutTags(absl::string_view json, std::string* page) {
 
 absl::Status CannotWrite(const std::string& path) {
   const int error = errno;
-  return absl::UnavailableError(absl::StrCat("cannot write ", path, ": ", strerror(error),
-                                             "; name another file with: coz plot -o FILE"));
+  return absl::UnavailableError(absl::StrCat("cannot write ", path, ": ", strerror(error), "; ",
+                                             error == EFBIG
+                                                 ? "allow larger files with: ulimit -f unlimited"
+                                                 : "name another file with: coz plot -o FILE"));
 }
 
 bool WriteAll(FILE* file, const std::string& text) {

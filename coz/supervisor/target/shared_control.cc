@@ -30,6 +30,8 @@ const char* NextFor(int error) {
     case EACCES:
     case ENOSYS:
       return "look for a filter of system calls with: grep Seccomp /proc/self/status";
+    case EFBIG:
+      return "allow larger files with: ulimit -f unlimited";
     default:
       return "free some memory and try again";
   }
