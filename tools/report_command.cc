@@ -6,6 +6,7 @@
 #include <string>
 
 #include "CLI/App.hpp"
+#include "coz/base/terminal.h"
 #include "coz/report/report.h"
 #include "tools/command_line.h"
 #include "tools/documentation/command_tree.h"
@@ -18,10 +19,8 @@ namespace {
 bool WantsColor(const std::string& when) {
   if (when != "auto") return when == "always";
   const char* no_color = getenv("NO_COLOR");
-  const char* terminal = getenv("TERM");
   const bool forbidden = no_color != nullptr && *no_color != '\0';
-  const bool dumb = terminal == nullptr || std::string(terminal) == "dumb";
-  return isatty(STDOUT_FILENO) == 1 && !forbidden && !dumb;
+  return CanDrawOn(STDOUT_FILENO) && !forbidden;
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
+#include "coz/base/terminal.h"
 #include "coz/base/unique_fd.h"
 #include "coz/report/text/live_table.h"
 #include "coz/report/wording/text_layout.h"
@@ -37,7 +38,7 @@ struct WatchArguments {
 class Watch {
  public:
   explicit Watch(const WatchArguments& arguments)
-      : arguments_(arguments), is_terminal_(isatty(STDOUT_FILENO) == 1) {
+      : arguments_(arguments), is_terminal_(CanDrawOn(STDOUT_FILENO)) {
     sigset_t wanted;
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGINT);

@@ -446,6 +446,7 @@ TEST_F(ProfilesTest, OutputNamesAreFilledIn) {
 }
 
 TEST_F(ProfilesTest, LiveTableIsDrawnBelowWhatTheProgramPrints) {
+  options_.environment = {"TERM=xterm"};
   const std::string command = absl::StrCat("stty rows 30 cols 100; exec ", RunfilePath("tools/coz"),
                                            " run --live --experiment-length=0.1 --- ",
                                            RunfilePath("coz/testing/puppets/busy"), " 2");
@@ -458,6 +459,24 @@ TEST_F(ProfilesTest, LiveTableIsDrawnBelowWhatTheProgramPrints) {
   EXPECT_THAT(result.output, HasSubstr("\033[1;24r"));
   EXPECT_THAT(result.output, HasSubstr("busy.c:"));
   EXPECT_THAT(result.output, HasSubstr("\033[r"));
+}
+
+TEST_F(ProfilesTest, NothingIsDrawnOnADumbTerminal) {
+  options_.environment = {"TERM=dumb"};
+  const auto on_terminal = [this](const std::string& options) {
+    const std::string command =
+        absl::StrCat("stty rows 30 cols 100; exec ", RunfilePath("tools/coz"), " run ", options,
+                     " --- ", RunfilePath("coz/testing/puppets/busy"), " 0.7");
+    return testing::RunCommand({"/usr/bin/script", "-qec", command, "/dev/null"}, options_);
+  };
+  const CommandResult plain = on_terminal("");
+  EXPECT_EQ(plain.status, 0) << plain.errors;
+  EXPECT_THAT(plain.output, HasSubstr("bye"));
+  EXPECT_THAT(plain.output, Not(HasSubstr("\033")));
+  const CommandResult live = on_terminal("--live");
+  EXPECT_EQ(live.status, 125);
+  EXPECT_THAT(live.output, HasSubstr("TERM is dumb"));
+  EXPECT_THAT(live.output, Not(HasSubstr("\033")));
 }
 
 TEST_F(ProfilesTest, LiveNeedsATerminal) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/base/clock.h"
+#include "coz/base/terminal.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/analyzed_profile.h"
 #include "coz/report/text/live_table.h"
@@ -44,7 +45,7 @@ std::string Headline(const LiveDisplay::State& state) {
 }  // namespace
 
 LiveDisplay::LiveDisplay(int fd, bool is_large)
-    : fd_(fd), is_on_(isatty(fd) == 1), is_large_(is_large) {}
+    : fd_(fd), is_on_(CanDrawOn(fd)), is_large_(is_large) {}
 
 void LiveDisplay::Refresh(const State& state, const profile::Profile& profile) {
   const uint64_t now_ns = MonotonicNowNs();

@@ -3,7 +3,7 @@
 //
 // Shape    the last lines of the terminal on standard error, kept out of the region that scrolls,
 //          so that what the program prints is never drawn over; nothing at all where that is not a
-//          terminal
+//          terminal, or one without escape sequences
 // Units    ns
 // Errors   none
 // Threads  compatible
@@ -32,8 +32,8 @@ class LiveDisplay {
     std::string current;  // what is being tried; empty between experiments
   };
 
-  // Draws on `fd` if it is a terminal. `is_large`: all lines of the ranked table, in two thirds of
-  // it at most.
+  // Draws on `fd` if it is a terminal that can be drawn on. `is_large`: all lines of the ranked
+  // table, in two thirds of it at most.
   explicit LiveDisplay(int fd, bool is_large = false);
 
   bool is_on() const { return is_on_; }

@@ -109,6 +109,7 @@ class LiveDisplayTest : public ::testing::Test {
   static constexpr int kRows = 24;
 
   LiveDisplayTest() {
+    setenv("TERM", "xterm", 1);
     int master = -1;
     int terminal = -1;
     const winsize size = {kRows, 60, 0, 0};

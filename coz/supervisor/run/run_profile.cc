@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_format.h"
 #include "coz/base/sampling_period.h"
+#include "coz/base/terminal.h"
 #include "coz/experiment/seed.h"
 #include "coz/points/point_spec.h"
 #include "coz/supervisor/points/api_functions.h"
@@ -33,7 +34,7 @@ namespace {
 
 // How far the reading of debug information is, on a terminal.
 std::function<void(double)> ReadingProgress() {
-  if (isatty(STDERR_FILENO) != 1) return nullptr;
+  if (!CanDrawOn(STDERR_FILENO)) return nullptr;
   return [](double fraction) {
     absl::FPrintF(stderr, "\rcoz: reading debug information %3.0f %%", fraction * 100);
     if (fraction >= 1) absl::FPrintF(stderr, "\r\x1b[K");
@@ -101,10 +102,11 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& asked, Series series) {
   if (options.command.empty()) {
     return absl::InvalidArgumentError("no program was named; write: coz run --- PROGRAM ARGUMENTS");
   }
-  if (options.live && isatty(STDERR_FILENO) != 1) {
+  if (options.live && !CanDrawOn(STDERR_FILENO)) {
     return absl::FailedPreconditionError(absl::StrFormat(
-        "--live draws on a terminal, and standard error is none; leave it out, and follow the "
+        "--live draws on a terminal, and standard error is none%s; leave it out, and follow the "
         "profile from another terminal with: coz watch %s",
+        isatty(STDERR_FILENO) == 1 ? " that knows how (TERM is dumb or not set)" : "",
         options.output));
   }
   absl::StatusOr<std::string> program = FindProgram(options.command.front());
