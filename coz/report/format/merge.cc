@@ -79,6 +79,24 @@ struct Identity {
   }
 };
 
+// As typed.
+const char* UnitOption(profile::UnitKind kind) {
+  switch (kind) {
+    case profile::UNIT_KIND_FUNCTION:
+      return "function";
+    case profile::UNIT_KIND_FILE:
+      return "file";
+    case profile::UNIT_KIND_LIBRARY:
+      return "library";
+    case profile::UNIT_KIND_PATH:
+      return "path";
+    case profile::UNIT_KIND_WAIT:
+      return "wait";
+    default:
+      return "line";
+  }
+}
+
 class Merger {
  public:
   Merger(const MergeOptions& options, OutputFile out) : options_(options), out_(std::move(out)) {}
@@ -207,11 +225,20 @@ class Merger {
     const std::string given = session.options().given();
     const std::string threads = absl::StrJoin(session.options().thread(), ",");
     const std::string groups = absl::StrJoin(session.options().thread_group(), ",");
+    const std::string unit = UnitOption(session.options().unit_kind());
     if (!given_.has_value()) {
       given_ = {input, given};
+      unit_ = unit;
       threads_ = threads;
       thread_groups_ = groups;
       return absl::OkStatus();
+    }
+    if (unit_ != unit) {
+      return absl::FailedPreconditionError(
+          absl::StrFormat("%s was made with --unit=%s and %s with --unit=%s, so their figures do "
+                          "not mean the same; "
+                          "merge profiles of the same --unit only",
+                          given_->first, unit_, input, unit));
     }
     if (thread_groups_ != groups) {
       return absl::FailedPreconditionError(absl::StrFormat(
@@ -237,7 +264,8 @@ class Merger {
   MergeResult result_;
   std::optional<First> first_;
   std::optional<std::pair<std::string, std::string>> given_;  // file, option
-  std::string threads_;                                       // of the same file
+  std::string unit_;                                          // of the same file
+  std::string threads_;                                       // likewise
   std::string thread_groups_;                                 // likewise
   absl::flat_hash_set<uint64_t> sessions_;                    // of the inputs before this one
   absl::flat_hash_set<uint64_t> in_this_input_;

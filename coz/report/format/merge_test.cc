@@ -13,6 +13,7 @@
 namespace coz::report {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class MergeTest : public ::testing::Test {
@@ -139,6 +140,18 @@ TEST_F(MergeTest, OtherProgramIsRefusedByBothNamesAndNothingIsWritten) {
   EXPECT_THAT(Message(result), HasSubstr("b.pb"));
   EXPECT_THAT(Message(result), HasSubstr("6f6e65"));  // "one"
   EXPECT_EQ(ReadProfile(Path("out.pb"))->profile.session(0).id(), 7u);
+}
+
+TEST_F(MergeTest, OtherUnitIsRefused) {
+  const std::string lines = Write("lines.pb", 1, "same");
+  const std::string functions = Write("functions.pb", 2, "same");
+  auto profile = ReadProfile(functions)->profile;
+  profile.mutable_session(0)->mutable_options()->set_unit_kind(profile::UNIT_KIND_FUNCTION);
+  std::ofstream(functions, std::ios::binary) << profile.SerializeAsString();
+  for (const auto& inputs : {std::vector{lines, functions}, std::vector{functions, lines}}) {
+    EXPECT_THAT(Message(Merge(inputs)),
+                AllOf(HasSubstr("--unit=line "), HasSubstr("--unit=function")));
+  }
 }
 
 TEST_F(MergeTest, OtherGivenIsRefused) {
