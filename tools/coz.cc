@@ -1,4 +1,6 @@
 // The coz command. One file per subcommand.
+#include <signal.h>
+
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -10,8 +12,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
-#include "coz/base/file_size_signal.h"
 #include "coz/base/version.h"
+#include "coz/base/write_signals.h"
 #include "tools/command_line.h"
 #include "tools/complaint.h"
 #include "tools/documentation/command_tree.h"
@@ -124,7 +126,7 @@ void AddCommands(CLI::App& app, int* exit_status) {
 }
 
 int Main(int argc, char** argv) {
-  IgnoreFileSizeSignal();
+  IgnoreWriteSignal(SIGXFSZ);
   StartAs(argv[0]);
   CLI::App app(
       "coz finds out by experiment how much faster a program gets when one of its lines gets "

@@ -26,7 +26,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "coz/base/file_size_signal.h"
+#include "coz/base/write_signals.h"
 
 extern char** environ;
 
@@ -185,7 +185,7 @@ void OpenInBrowser(const std::string& address) {
   char* const arguments[] = {program.data(), argument.data(), nullptr};
   pid_t child = 0;
   // For the browser. The report is written by now.
-  RestoreFileSizeSignal();
+  RestoreWriteSignals();
   if (posix_spawnp(&child, "xdg-open", nullptr, nullptr, arguments, environ) != 0) {
     absl::FPrintF(stderr, "coz: there is no xdg-open to open the report with; open %s yourself\n",
                   address);

@@ -18,7 +18,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "coz/base/file_size_signal.h"
 #include "coz/base/preload_needs.h"
 #include "coz/base/write_signals.h"
 #include "coz/shared/control_block.h"
@@ -110,7 +109,6 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   options.pid_cell->store(getpid(), std::memory_order_release);
   RestoreWriteSignals();
   sigprocmask(SIG_SETMASK, options.signal_mask, nullptr);
-  RestoreFileSizeSignal();
   execve(options.program.c_str(), arguments, environment);
   const int error = errno;
   (void)!write(error_pipe, &error, sizeof(error));
