@@ -150,6 +150,7 @@ void AddLost(const shared::EndedThreads& ring, std::vector<ThreadUse>* threads) 
 
 std::vector<std::string> ThreadCounterNames(const shared::ControlBlock& control) {
   std::vector<std::string> names;
+  std::set<std::string> progress;
   for (const shared::PointSlot& point : control.points) {
     if (point.state.load(std::memory_order_acquire) != shared::PointState::kReady) break;
     const bool is_counted =
@@ -157,6 +158,12 @@ std::vector<std::string> ThreadCounterNames(const shared::ControlBlock& control)
         (point.kind == shared::PointKind::kThroughput || point.kind == shared::PointKind::kPlace ||
          point.kind == shared::PointKind::kApi);
     names.push_back(is_counted ? SharedText(point.name) : "");
+    if (is_counted && point.kind == shared::PointKind::kThroughput) progress.insert(names.back());
+  }
+  // A function that is progress and ends a pair, too, has two counters for the same visits.
+  for (size_t i = 0; i < names.size(); ++i) {
+    const bool is_place = control.points[i].kind == shared::PointKind::kPlace;
+    if (is_place && progress.count(names[i]) != 0) names[i].clear();
   }
   return names;
 }

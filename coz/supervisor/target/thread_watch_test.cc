@@ -25,12 +25,15 @@ class ThreadWatchTest : public ::testing::Test {
  protected:
   ThreadWatchTest() {
     control_->sampling_period_ns = 1'000'000;
-    for (const char* name : {"pair", "requests"}) {
-      shared::PointSlot& point = control_->points[points_++];
-      point.kind = points_ == 1 ? shared::PointKind::kBegin : shared::PointKind::kThroughput;
-      snprintf(point.name, sizeof(point.name), "%s", name);
-      point.state = shared::PointState::kReady;
-    }
+    AddPoint("pair", shared::PointKind::kBegin);
+    AddPoint("requests", shared::PointKind::kThroughput);
+  }
+
+  void AddPoint(const char* name, shared::PointKind kind) {
+    shared::PointSlot& point = control_->points[points_++];
+    point.kind = kind;
+    snprintf(point.name, sizeof(point.name), "%s", name);
+    point.state = shared::PointState::kReady;
   }
 
   ThreadSlot& StartThread(const char* name, uint64_t samples, uint64_t visits) {
@@ -148,6 +151,13 @@ TEST_F(ThreadWatchTest, AnEntryThatIsBeingWrittenIsAwaited) {
 
 TEST_F(ThreadWatchTest, PairsAreNoCounters) {
   EXPECT_EQ(ThreadCounterNames(*control_), (std::vector<std::string>{"", "requests"}));
+}
+
+// Where a pair ends at a progress point, both count its visits.
+TEST_F(ThreadWatchTest, APlaceThatIsProgressIsOneCounter) {
+  AddPoint("begin", shared::PointKind::kPlace);
+  AddPoint("requests", shared::PointKind::kPlace);
+  EXPECT_EQ(ThreadCounterNames(*control_), (std::vector<std::string>{"", "requests", "begin", ""}));
 }
 
 TEST_F(ThreadWatchTest, KnowsItselfHowFarItHasRead) {
