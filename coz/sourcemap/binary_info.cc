@@ -105,6 +105,21 @@ bool HasSymbolTable(Elf* elf) {
   return false;
 }
 
+uint64_t CountExportedFunctions(Elf* elf) {
+  uint64_t count = 0;
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_DYNSYM) continue;
+    Elf_Data* const data = elf_getdata(section, nullptr);
+    if (data == nullptr || header.sh_entsize == 0) continue;
+    GElf_Sym symbol;
+    for (int i = 0; gelf_getsym(data, i, &symbol) != nullptr; ++i) {
+      count += GELF_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF ? 1 : 0;
+    }
+  }
+  return count;
+}
+
 void DescribeElf(Elf* elf, BinaryInfo* info) {
   GElf_Ehdr header;
   if (gelf_getehdr(elf, &header) == nullptr) {
@@ -130,6 +145,7 @@ void DescribeElf(Elf* elf, BinaryInfo* info) {
                       : loading.is_pie                 ? "a position-independent executable"
                                                        : "a shared object";
   info->has_symbols = HasSymbolTable(elf);
+  info->exported_functions = CountExportedFunctions(elf);
   const auto unreadable = UnreadableSections(elf);
   if (!unreadable.empty()) info->unreadable_section = unreadable.front();
   info->has_debug_info = !DebugSection(elf, "info").empty();

@@ -37,8 +37,9 @@ struct BinaryInfo {
   std::string foreign_loader;
   bool is_go = false;
   bool is_position_independent = false;
-  bool has_symbols = false;     // .symtab, not only the dynamic ones
-  bool has_debug_info = false;  // in itself
+  bool has_symbols = false;         // .symtab, not only the dynamic ones
+  uint64_t exported_functions = 0;  // of its own, among the dynamic symbols
+  bool has_debug_info = false;      // in itself
   // Has debug information that this build cannot decompress: the section's name.
   std::string unreadable_section;
   std::string debug_path;  // the file with the debug information: its own path, another, or empty
@@ -47,6 +48,11 @@ struct BinaryInfo {
 
   bool can_be_preloaded() const {
     return kind == Kind::kElf && !is_static && !needs_no_library && foreign_loader.empty();
+  }
+  // Of more of its functions than a linker exports by itself.
+  bool has_function_names() const {
+    constexpr uint64_t kLinkers = 10;
+    return has_symbols || exported_functions > kLinkers;
   }
 };
 

@@ -35,6 +35,15 @@ TEST(BinaryInfoTest, ADebugBuildIsProfilable) {
   EXPECT_TRUE(CheckProfilable(info).ok());
 }
 
+// As Debian's servers are, for their modules.
+TEST(BinaryInfoTest, AStrippedProgramMayExportFunctions) {
+  BinaryInfo info = Describe(FixturePath("debuglink"));
+  EXPECT_FALSE(info.has_function_names());
+  info.exported_functions = 500;
+  EXPECT_TRUE(info.has_function_names());
+  EXPECT_GT(Describe("/lib/x86_64-linux-gnu/libc.so.6").exported_functions, 1000u);
+}
+
 TEST(BinaryInfoTest, PositionDependentExecutablesAreProfilable) {
   const BinaryInfo info = Describe(FixturePath("no_pie"));
   EXPECT_FALSE(info.is_position_independent);

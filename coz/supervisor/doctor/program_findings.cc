@@ -100,9 +100,9 @@ Finding DebugInformation(const ProgramFacts& facts) {
               absl::StrCat("objcopy --decompress-debug-sections ", report::Quoted(info.path))};
     }
     return {Grade::kProblem, "debug info", "none was found, so no lines are known",
-            info.has_symbols ? absl::StrCat("build with -g; or measure functions: ",
-                                            Run(facts, " --unit=function"))
-                             : "build with -g"};
+            info.has_function_names() ? absl::StrCat("build with -g; or measure functions: ",
+                                                     Run(facts, " --unit=function"))
+                                      : "build with -g"};
   }
   std::vector<std::string> versions;
   for (const auto& [version, units] : facts.debug.units_by_version) {
@@ -154,6 +154,12 @@ Finding Symbols(const ProgramFacts& facts) {
   // A separate debug file has them, too.
   if (!facts.info.debug_path.empty()) {
     return {Grade::kNote, "symbols", "stripped; names come from the debug information", ""};
+  }
+  if (facts.info.has_function_names()) {
+    return {Grade::kNote, "symbols",
+            absl::StrFormat("stripped; of its functions the %d that it exports have names",
+                            facts.info.exported_functions),
+            "link without -s"};
   }
   return {Grade::kWarning, "symbols", "stripped: functions have no names", "link without -s"};
 }

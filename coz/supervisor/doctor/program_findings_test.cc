@@ -62,6 +62,10 @@ TEST(ProgramFindingsTest, WithoutDebugInformationFunctionsCanBeMeasured) {
   facts.info.has_symbols = false;
   EXPECT_EQ(Of(facts, "debug info").remedy, "build with -g");
   EXPECT_EQ(Of(facts, "symbols").grade, Grade::kWarning);
+  facts.info.exported_functions = 500;
+  EXPECT_THAT(Of(facts, "debug info").remedy, HasSubstr("--unit=function"));
+  EXPECT_EQ(Of(facts, "symbols").what,
+            "stripped; of its functions the 500 that it exports have names");
 }
 
 TEST(ProgramFindingsTest, LittleCoverageIsAWarning) {

@@ -35,7 +35,7 @@ Known WhatIsKnown(const std::string& word) {
   if (!info->debug_path.empty()) return Known::kLines;
   // Many words are names of the system's tools.
   if (!absl::StrContains(word, "/")) return Known::kNothing;
-  return info->has_symbols ? Known::kFunctions : Known::kWhole;
+  return info->has_function_names() ? Known::kFunctions : Known::kWhole;
 }
 
 void Consider(absl::string_view word, Worker* best) {

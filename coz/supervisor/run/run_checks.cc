@@ -20,8 +20,9 @@ namespace {
 // What can be profiled of a program without debug information.
 const char* OtherUnit(const sourcemap::BinaryInfo& info, bool needs_debug_info) {
   if (!needs_debug_info || !info.can_be_preloaded()) return "";
-  return info.has_symbols ? "; or profile its functions, which needs no -g: --unit=function"
-                          : "; or profile it as a whole: --unit=library";
+  return info.has_function_names()
+             ? "; or profile its functions, which needs no -g: --unit=function"
+             : "; or profile it as a whole: --unit=library";
 }
 
 }  // namespace
