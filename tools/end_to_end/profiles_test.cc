@@ -208,7 +208,9 @@ TEST_F(ProfilesTest, ImportsWhatWasExported) {
 TEST_F(ProfilesTest, ImportNamesWhatIsWrong) {
   Write("profile.pb", Make(1));
   ExpectOneSentence(Coz({"import", "profile.pb", "-o", "x.pb"}), "coz report profile.pb");
-  ExpectOneSentence(Coz({"import", "missing.coz"}), "missing.coz");
+  ExpectOneSentence(Coz({"import", "missing.coz"}), "import profile.coz -o old.pb");
+  std::ofstream(Path("empty.coz")).flush();
+  ExpectOneSentence(Coz({"import", "empty.coz"}), "cannot read empty.coz: it is empty; name ");
   ExpectOneSentence(Coz({"import", folder_}), "cannot read");
   EXPECT_FALSE(std::filesystem::exists(Path("x.pb")));
 }
@@ -280,7 +282,10 @@ TEST_F(ProfilesTest, MergesProfilesOfOneProgramOnly) {
   ExpectOneSentence(refused, "a.pb and other.pb are of different programs");
   EXPECT_FALSE(std::filesystem::exists(Path("x.pb")));
   EXPECT_EQ(Coz({"merge", "a.pb", "other.pb", "-o", "x.pb", "--any-program"}).status, 0);
-  ExpectOneSentence(Coz({"merge", "missing.pb", "-o", "x.pb"}), "missing.pb");
+  ExpectOneSentence(Coz({"merge", "missing.pb", "-o", "x.pb"}), "make a profile first with `");
+  ExpectOneSentence(Coz({"merge", folder_, "-o", "x.pb"}), "name the profile in it, e.g. `");
+  std::ofstream(Path("text.pb")) << "no profile\n";
+  ExpectOneSentence(Coz({"merge", "text.pb", "-o", "x.pb"}), "make a profile with `");
 }
 
 TEST_F(ProfilesTest, DiffVerifyAndHistoryTellOneStory) {
@@ -352,7 +357,7 @@ TEST_F(ProfilesTest, WatchEndsAtAnInterrupt) {
 }
 
 TEST_F(ProfilesTest, WatchNamesWhatIsWrong) {
-  ExpectOneSentence(Coz({"watch", "missing.pb", "--once"}), "missing.pb");
+  ExpectOneSentence(Coz({"watch", "missing.pb", "--once"}), "make a profile first with `");
   std::ofstream(Path("text")) << "hello";
   ExpectOneSentence(Coz({"watch", "text"}), "text");
 }

@@ -1,8 +1,5 @@
 #include "coz/report/format/merge.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <optional>
@@ -16,11 +13,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/base/file_replacement.h"
-#include "coz/base/unique_fd.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_io_error.h"
 #include "coz/report/format/profile_reader.h"
-#include "google/protobuf/io/zero_copy_stream_impl.h"
 
 namespace coz::report {
 namespace {
@@ -121,21 +116,16 @@ class Merger {
   };
 
   absl::Status Take(const std::string& input) {
-    const UniqueFd fd(input == "-" ? dup(STDIN_FILENO) : open(input.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!fd.ok()) return ProfileReadError("open", input, errno);
-    google::protobuf::io::FileInputStream stream(fd.get());
     ReadStats stats;
     absl::Status status;
     in_this_input_.clear();
     left_out_.clear();
     identified_.clear();
-    const absl::Status read = ReadRecords(&stream, &stats, [&](const profile::Profile& record) {
+    const absl::Status read = ReadRecordsOf(input, &stats, [&](const profile::Profile& record) {
       if (status.ok()) status = TakeRecord(input, record);
     });
     if (!status.ok()) return status;
-    if (!read.ok()) {
-      return absl::Status(read.code(), absl::StrCat(input, ": ", read.message()));
-    }
+    if (!read.ok()) return read;
     sessions_.insert(in_this_input_.begin(), in_this_input_.end());
     if (options_.filter != nullptr) options_.filter->EndInput();
     const std::vector<std::string> notes = stats.Notes();

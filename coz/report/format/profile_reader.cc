@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "coz/base/unique_fd.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_io_error.h"
@@ -35,6 +36,7 @@ using google::protobuf::io::ZeroCopyInputStream;
 
 constexpr uint32_t kLengthDelimited = 2;
 constexpr int kHeadBytes = 64;
+constexpr char kStandardInput[] = "standard input";
 
 enum class Frame { kRecord, kEnd, kCut, kBroken };
 
@@ -130,15 +132,24 @@ void HandOn(const std::string& record, uint32_t field, ReadStats* stats,
   sink(one);
 }
 
-std::string Seen(absl::string_view head) {
-  if (head.empty()) return "it is empty";
-  if (head[0] == '{') return "it starts with '{', like JSON";
+constexpr absl::string_view kJsonOfOriginal = "{\"type\":";
+
+// The word that begins a text profile of the original coz; empty of any other file.
+absl::string_view WordOfOriginal(absl::string_view head) {
   for (absl::string_view word : {"startup\t", "experiment\t", "throughput-point\t",
                                  "progress-point\t", "latency-point\t", "runtime\t", "samples\t"}) {
-    if (absl::StartsWith(head, word)) {
-      return absl::StrCat("it starts with \"", word.substr(0, word.size() - 1),
-                          "\" and a tab, like the text profile of the original coz (.coz)");
-    }
+    if (absl::StartsWith(head, word)) return word.substr(0, word.size() - 1);
+  }
+  return "";
+}
+
+std::string Seen(absl::string_view head) {
+  if (head.empty()) return "it is empty";
+  if (absl::StartsWith(head, kJsonOfOriginal)) return "it starts like JSON of the original coz";
+  if (head[0] == '{') return "it starts with '{', like JSON";
+  if (const absl::string_view word = WordOfOriginal(head); !word.empty()) {
+    return absl::StrCat("it starts with \"", word,
+                        "\" and a tab, like the text profile of the original coz (.coz)");
   }
   if (absl::StartsWith(head,
                        "\x7f"
@@ -156,6 +167,15 @@ std::string Seen(absl::string_view head) {
   return absl::StrCat("it starts with the bytes", bytes, ", which begin no record");
 }
 
+std::string NextFor(const std::string& name, absl::string_view head) {
+  if (!absl::StartsWith(head, kJsonOfOriginal) && WordOfOriginal(head).empty()) {
+    return "make a profile with `coz run -o FILE --- PROGRAM ARGS` and name that file";
+  }
+  if (name == kStandardInput) return "make a profile of it with `coz import - -o FILE`";
+  return absl::StrCat("make a profile of it with `coz import ", name, " -o ",
+                      absl::StripSuffix(name, ".coz"), ".pb`");
+}
+
 absl::Status NotAProfile(const std::string& name, absl::string_view head, const ReadStats& stats) {
   // A profile cut short ends within its first record, and begins like one.
   const bool cut = stats.truncated_bytes > 0 && stats.damaged_records == 0 && head[0] == '\n';
@@ -164,8 +184,7 @@ absl::Status NotAProfile(const std::string& name, absl::string_view head, const 
                          " bytes and no whole record, so it was cut at its start")
           : Seen(head);
   return absl::InvalidArgumentError(
-      absl::StrCat("cannot read ", name, " as a coz profile: ", seen,
-                   "; make a profile with `coz run -o FILE --- PROGRAM ARGS` and name that file"));
+      absl::StrCat("cannot read ", name, " as a coz profile: ", seen, "; ", NextFor(name, head)));
 }
 
 absl::Status ReadAll(ZeroCopyInputStream* input, const std::string& name, absl::string_view head,
@@ -265,7 +284,7 @@ absl::Status ReadRecordsOf(const std::string& path, ReadStats* stats,
     input.BackUp(size);
   }
   if (input.GetErrno() != 0) return ProfileReadError("read", path, input.GetErrno());
-  const std::string name = path == "-" ? "standard input" : path;
+  const std::string name = path == "-" ? kStandardInput : path;
   absl::Status status = ReadAll(&input, name, head, stats, sink);
   if (input.GetErrno() != 0) return ProfileReadError("read", path, input.GetErrno());
   return status;

@@ -149,7 +149,10 @@ TEST(ProfileReaderTest, LyingLengthIsRefusedBeforeAllocation) {
 TEST(ProfileReaderTest, SaysWhatANonProfileLooksLike) {
   EXPECT_THAT(MessageFor(""), HasSubstr("empty"));
   EXPECT_THAT(MessageFor("{\"type\":\"startup\"}\n"), HasSubstr("JSON"));
+  EXPECT_THAT(MessageFor("{\"type\":\"startup\"}\n"), HasSubstr("`coz import p.pb -o "));
   EXPECT_THAT(MessageFor("startup\ttime=1415880321185373496\n"), HasSubstr("original coz"));
+  EXPECT_THAT(std::string(ParseProfile("startup\ttime=1\n", "a/p.coz").status().message()),
+              HasSubstr("; make a profile of it with `coz import a/p.coz -o a/p.pb`"));
   EXPECT_THAT(MessageFor("\x7f"
                          "ELF\x02\x01\x01"),
               HasSubstr("ELF"));
