@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -34,7 +35,11 @@ struct DoctorArguments {
 
 // A profile has no other mark than its name, and that it is one; programs have many.
 bool IsProfile(const std::string& path) {
-  if (access(path.c_str(), R_OK) != 0) return false;
+  std::error_code error;
+  // A pipe would have to be waited for.
+  if (!std::filesystem::is_regular_file(path, error) || access(path.c_str(), R_OK) != 0) {
+    return false;
+  }
   const auto info = sourcemap::DescribeBinary(path);
   return info.ok() && info->kind == sourcemap::BinaryInfo::Kind::kOther &&
          (absl::EndsWith(path, ".pb") || report::ReadAndAnalyze(path).ok());

@@ -1,4 +1,6 @@
 // coz doctor: of this machine, of programs and of profiles.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -71,6 +73,14 @@ TEST_F(DoctorTest, WhatIsNotThereIsReportedAsAShellDoes) {
   const CommandResult result = Doctor({"no-such-program"});
   EXPECT_EQ(result.status, 127);
   EXPECT_THAT(result.errors, HasSubstr("no-such-program"));
+}
+
+TEST_F(DoctorTest, DoesNotWaitForAPipe) {
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0700), 0);
+  options_.limit_s = 10;
+  const CommandResult result = Doctor({"./pipe"});
+  EXPECT_EQ(result.status, 126);
+  EXPECT_THAT(result.errors, HasSubstr("cannot run ./pipe: it is a pipe, socket or device; look"));
 }
 
 TEST_F(DoctorTest, ProfileWithoutVisitsSaysWhatToDo) {

@@ -241,7 +241,8 @@ absl::Status ReadRecords(ZeroCopyInputStream* input, ReadStats* stats,
       SkipToEnd(input);
       stats->truncated_bytes = static_cast<uint64_t>(input->ByteCount()) - start;
     } else if (frame == Frame::kBroken) {
-      SkipToEnd(input);
+      // Of what is no profile, the rest may be long and says nothing.
+      if (stats->records != 0) SkipToEnd(input);
       stats->unreadable_bytes = static_cast<uint64_t>(input->ByteCount()) - start;
     }
   }

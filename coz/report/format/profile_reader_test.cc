@@ -1,5 +1,7 @@
 #include "coz/report/format/profile_reader.h"
 
+#include <unistd.h>
+
 #include <fstream>
 #include <random>
 #include <string>
@@ -162,6 +164,18 @@ TEST(ProfileReaderTest, SaysWhatANonProfileLooksLike) {
   EXPECT_THAT(MessageFor("\xff\xfe\xfd\xfc\xfb"), HasSubstr("ff fe fd fc"));
   EXPECT_THAT(MessageFor(SmallProfile(1).substr(0, 9)), HasSubstr("cut at its start"));
   EXPECT_THAT(MessageFor("{"), HasSubstr("coz run"));
+}
+
+TEST(ProfileReaderTest, WhatBeginsWithNoRecordIsNotReadToItsEnd) {
+  const std::string path = ::testing::TempDir() + "/sparse.pb";
+  // The second begins like a record.
+  for (const char* begin : {"", "\nint main() {}"}) {
+    std::ofstream(path, std::ios::binary) << begin;
+    ASSERT_EQ(truncate(path.c_str(), off_t{1} << 36), 0);
+    ReadStats stats;
+    EXPECT_FALSE(ReadRecordsOf(path, &stats, [](const profile::Profile&) {}).ok());
+    EXPECT_LT(stats.bytes, 1u << 20);
+  }
 }
 
 TEST(ProfileReaderTest, MissingFileAndFolderSayWhatToDo) {

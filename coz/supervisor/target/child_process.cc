@@ -36,6 +36,11 @@ absl::Status NotFound(const std::string& message) {
   return WithShellStatus(absl::NotFoundError(message), 127);
 }
 
+bool IsFile(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
 bool IsFolder(const std::string& path) {
   struct stat status;
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
@@ -59,6 +64,12 @@ absl::StatusOr<std::string> CheckPath(const std::string& path) {
                            126);
   }
   if (access(path.c_str(), X_OK) != 0) return NotExecutable(path);
+  if (!IsFile(path)) {
+    return WithShellStatus(
+        absl::InvalidArgumentError(absl::StrFormat(
+            "cannot run %s: it is a pipe, socket or device; look with: ls -l %s", path, path)),
+        126);
+  }
   return path;
 }
 
