@@ -150,7 +150,7 @@ TEST_F(MergeTest, OtherUnitIsRefused) {
   std::ofstream(functions, std::ios::binary) << profile.SerializeAsString();
   for (const auto& inputs : {std::vector{lines, functions}, std::vector{functions, lines}}) {
     EXPECT_THAT(Message(Merge(inputs)),
-                AllOf(HasSubstr("--unit=line "), HasSubstr("--unit=function")));
+                AllOf(HasSubstr("--unit=line"), HasSubstr("--unit=function")));
   }
 }
 
