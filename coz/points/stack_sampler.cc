@@ -23,7 +23,8 @@ namespace {
 constexpr size_t kPageBytes = 4096;
 // Fits, with its header, what a user may lock for each CPU (kernel.perf_event_mlock_kb, 516).
 constexpr size_t kRingBytes = 64 * kPageBytes;
-constexpr uint32_t kStackBytes = 4096;
+// Large enough for functions with tables on the stack. A ring holds 15 such samples.
+constexpr uint32_t kStackBytes = 16384;
 
 perf_event_attr Attributes(uint64_t sampling_period_ns) {
   perf_event_attr attr;

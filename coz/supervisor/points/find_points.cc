@@ -28,7 +28,7 @@ constexpr uint64_t kSliceNs = 50 * kNsPerMs;
 constexpr uint64_t kShortSliceNs = 5 * kNsPerMs;
 // For a yardstick, called seldom, beside a function that slows the program.
 constexpr uint64_t kYardstickSliceNs = 20 * kNsPerMs;
-constexpr uint64_t kSamplingPeriodNs = 2 * kNsPerMs;
+constexpr uint64_t kSamplingPeriodNs = 4 * kNsPerMs;  // so that rings hold those of a slice
 // Before the first functions are chosen: a tenth of the time, at most this.
 constexpr uint64_t kMaxLeadNs = 1 * kNsPerSecond;
 // Longest time from exec, as its caller sees it, to the mapping of the program.
