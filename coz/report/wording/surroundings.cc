@@ -67,15 +67,23 @@ void AddOthers(const profile::Profile& profile, const BaselineUse& use,
         "…`, and coz on the rest) or on another machine"));
     return;
   }
+  // Programs that wait now and then, and short ones, are not among those that effects are set right
+  // for.
+  constexpr double kMostlySetRight = 0.8;
   const double left = use.LeftShare();
+  const bool is_set_right = 1 - left > kMostlySetRight * use.OthersShare();
   const std::string effect =
-      left < kNearlyAllLeft
-          ? absl::StrFormat(
-                "they left its threads %.0f %% of the CPU time that these could use; "
-                "effects are set right for that; to be surer, ",
-                100 * left)
-          : "they take what a paused thread leaves, so effects may look smaller than they are, or "
-            "larger; ";
+      left >= kNearlyAllLeft
+          ? "they take what a paused thread leaves, so effects may look smaller than they are, or "
+            "larger; "
+      : is_set_right ? absl::StrFormat(
+                           "they left its threads %.0f %% of the CPU time that these could use; "
+                           "effects are set right for that; to be surer, ",
+                           100 * left)
+                     : absl::StrFormat(
+                           "those that hardly ever wait took %.0f %%, and effects are set right "
+                           "for these alone, so they may look much smaller than they are; ",
+                           100 * (1 - left));
   notes->push_back(absl::StrCat(
       "other programs used ", share, " of the time of the program's CPUs, which were idle for ",
       idle,

@@ -85,6 +85,16 @@ TEST_F(SurroundingsTest, WhatOtherProgramsLeftIsSaidWhereEffectsAreSetRightForIt
                                          Not(HasSubstr("smaller than they are")))));
 }
 
+// A build, say, of many short compilers.
+TEST_F(SurroundingsTest, EffectsAreNotSaidToBeSetRightWhereFewOfTheOthersNeverWait) {
+  row().busy_cpu_ns = 2 * kSecond;
+  row().idle_cpu_ns = 0;
+  row().total_samples = 200;
+  row().share_left = 0.93;
+  EXPECT_THAT(Notes(), ElementsAre(AllOf(HasSubstr("those that hardly ever wait took 7 %"),
+                                         HasSubstr("much smaller than they are"))));
+}
+
 // Its samples are of waits.
 TEST_F(SurroundingsTest, OtherProgramsAreKnownByTheirOwnTimeWhereWaitsAreUnits) {
   row().speeds_up_waits = true;
