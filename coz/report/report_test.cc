@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "coz/report/analysis/experiment_table.h"
@@ -93,9 +94,9 @@ TEST(ReportTest, JsonHoldsWhatTheTextSays) {
   EXPECT_THAT(out.str(), HasSubstr("\"verdict\": \"faster\""));
 }
 
-std::string ReportWith(const TextOptions& text) {
+std::string ReportWith(const TextOptions& text, const profile::Profile& profile = FourLines()) {
   ReportOptions options;
-  options.path = Save(FourLines());
+  options.path = Save(profile);
   options.text = text;
   std::ostringstream out;
   EXPECT_TRUE(RunReport(options, out).ok());
@@ -239,6 +240,63 @@ TEST(ReportTest, SaysWhatSetAsideLinesLack) {
   EXPECT_THAT(text, HasSubstr("needs 2 more speedup values"));
   EXPECT_THAT(text, HasSubstr("coz run --fixed-line a.cc:5 --- ./app --threads=2"));
   EXPECT_THAT(text, HasSubstr("without an end"));
+}
+
+// One line that is tried, a larger one that is not, and many small ones.
+profile::Profile HardlyTried() {
+  std::vector<SyntheticLine> lines = {{"/src/a.cc", 5, "A()", 0.2, 0.5, {}},
+                                      {"/src/inl.h", 3, "Inlined()", 0.4, 0, {}}};
+  for (uint32_t i = 1; i <= 400; ++i) lines.push_back({"/src/c.cc", i, "C()", 0.001, 0, {}});
+  SyntheticProfile made({}, lines);
+  made.AddExperiment(0, 0.2);
+  for (int i = 0; i < 20; ++i) made.AddExperiment(0, 0);
+  return made.profile();
+}
+
+TEST(ReportTest, NamesLinesThatWereNotTried) {
+  const std::string text = ReportOf(HardlyTried());
+  EXPECT_THAT(text, ContainsRegex("1 line, too few speedup values; 1 line, not tried yet\n"
+                                  "    inl.h:3  [34].\\.. %   0 exp.  no experiment yet\n"));
+  EXPECT_THAT(text, HasSubstr("next: run longer, or look at one line with `coz run --fixed-line "
+                              "inl.h:3 --- "));
+  EXPECT_THAT(text, HasSubstr("  Not tried yet: 400 lines, each with less than 0.5 % of the "
+                              "samples, have 40 % together; look at larger parts with `coz run "
+                              "--unit=function --- ./app --threads=2`\n"));
+}
+
+TEST(ReportTest, NothingIsSaidOfLinesThatWereNotToBeTried) {
+  profile::Profile profile = HardlyTried();
+  profile.mutable_session(0)->mutable_options()->add_fixed_line("a.cc:5");
+  EXPECT_THAT(ReportOf(profile), Not(HasSubstr("not tried")));
+  EXPECT_THAT(ReportOf(profile), Not(HasSubstr("Not tried")));
+}
+
+TEST(ReportTest, NextCommandIsForTheOpenLineWithMostSamples) {
+  SyntheticOptions noisy;
+  noisy.noise = 0.3;
+  SyntheticProfile made(
+      noisy, {{"/src/a.cc", 5, "A()", 0.5, 0.2, {}}, {"/src/a.cc", 6, "B()", 0.3, 0.2, {}}});
+  for (int i = 0; i < 12; ++i) made.AddExperiment(0, i % 4 * 0.3);
+  made.AddExperiment(1, 0.2);
+  const std::string text = ReportOf(made.profile());
+  ASSERT_THAT(text, ContainsRegex(" 1  a.cc:5 .* not yet known\n"));
+  EXPECT_THAT(text, HasSubstr("    a.cc:6  29.8 %  1 exp."));
+  EXPECT_THAT(text, HasSubstr("look at one line with `coz run --fixed-line a.cc:5 --- "));
+}
+
+TEST(ReportTest, AllLinesThatAreSetAsideAreShownWhereAllAreAskedFor) {
+  std::vector<SyntheticLine> lines;
+  for (uint32_t i = 1; i <= 9; ++i) lines.push_back({"/src/a.cc", i, "A()", 0.1, 0, {}});
+  SyntheticProfile made({}, lines);
+  made.AddExperiment(0, 0.2);
+  EXPECT_THAT(ReportOf(made.profile()),
+              ContainsRegex("\n    and 4 lines more, with 3.\\.. % of the samples: `coz report "));
+  TextOptions all;
+  all.max_lines = 0;
+  const std::string text = ReportWith(all, made.profile());
+  for (const SyntheticLine& line : lines) {
+    EXPECT_THAT(text, HasSubstr(absl::StrCat("\n    a.cc:", line.line, "  ")));
+  }
 }
 
 TEST(ReportTest, SaysOfSmallLinesThatTheyBringNothing) {
@@ -715,6 +773,13 @@ std::string MarkdownOf(const profile::Profile& profile, int max_lines = 20) {
   std::ostringstream out;
   EXPECT_TRUE(RunReport(options, out).ok());
   return out.str();
+}
+
+TEST(ReportMarkdownTest, LinesThatWereNotTriedAreNamed) {
+  const std::string text = MarkdownOf(HardlyTried());
+  EXPECT_THAT(text, ContainsRegex("\nSet aside, with too little data for a figure: 2 lines: "
+                                  "`inl.h:3` .[34].\\.. %., `a.cc:5` .[12].\\.. %.\n"));
+  EXPECT_THAT(text, HasSubstr("\nNot tried yet: 400 lines, each with less than 0.5 % "));
 }
 
 TEST(ReportMarkdownTest, EachLineIsARowOfATable) {

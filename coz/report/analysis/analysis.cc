@@ -10,9 +10,11 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "coz/report/analysis/coarse_samples.h"
 #include "coz/report/analysis/experiment_index.h"
 #include "coz/report/analysis/experiment_table.h"
@@ -34,8 +36,8 @@ constexpr double kPhaseTolerance = 0.05;
 // sure. What is nearer may be chance, in programs without any.
 constexpr double kPossiblePhases = 1.5;
 constexpr double kMaxBaselineWeight = 2;
-// A unit without experiments and with fewer of the samples is not worth a row.
-constexpr double kSeenShare = 0.005;
+// Experiments of a unit, where hardly any were made at all.
+constexpr double kLeastEachRun = 0.01;
 
 // The half width up to which a slope is a figure.
 double LargestKnown(const Estimate& slope) { return std::max(1.0, std::fabs(slope.value)); }
@@ -47,16 +49,44 @@ struct PhaseCorrection {
   double possible_factor = 1;
 };
 
+// What tells of units without experiments whether one may still come.
+struct Chances {
+  std::vector<bool> may_be_tried;  // by unit
+  double experiments = 0;          // made of all units
+};
+
+// A run with `--fixed-line` tries no other unit, and none tries what is given.
+Chances ChancesOf(const profile::Profile& profile, const ExperimentTable& table) {
+  bool any_unit = false;
+  std::set<std::string> given;
+  for (const profile::Session& session : profile.session()) {
+    any_unit |= session.options().fixed_line_size() == 0;
+    if (!session.options().given().empty()) given.insert(session.options().given());
+  }
+  Chances chances;
+  for (const UnitRow& unit : table.units) {
+    const std::string name = unit.Name();
+    const bool is_given = std::any_of(given.begin(), given.end(), [&name](const std::string& one) {
+      return absl::EndsWith(name, one);
+    });
+    chances.may_be_tried.push_back(any_unit && !is_given);
+  }
+  for (const ExperimentRow& row : table.experiments) chances.experiments += row.pooled;
+  return chances;
+}
+
 class PointAnalyzer {
  public:
   PointAnalyzer(const ExperimentTable& table, const ExperimentIndex& index,
                 const CoarseSamples& coarse, const std::set<uint64_t>& kernel_sampled,
-                const HaltedWakes& halted_wakes, const AnalysisOptions& options, size_t point)
+                const HaltedWakes& halted_wakes, const Chances& chances,
+                const AnalysisOptions& options, size_t point)
       : table_(table),
         index_(index),
         coarse_(coarse),
         kernel_sampled_(kernel_sampled),
         halted_wakes_(halted_wakes),
+        chances_(chances),
         options_(options) {
     result_.point = point;
     result_.sampling_slowdown = EstimateSamplingSlowdown(table, point, options.min_visits);
@@ -435,12 +465,30 @@ class PointAnalyzer {
       if (line.gain_limit <= options_.no_effect_slope) line.reason = SetAsideReason::kSmall;
     }
     for (size_t unit = 0; unit < table_.units.size(); ++unit) {
-      const bool is_seen = index_.ShareInBaselines(unit).value >= kSeenShare;
+      const bool is_seen = index_.ShareInBaselines(unit).value >= kLeastShareOfRow;
       const double limit = GainLimit(unit);
       if (is_looked_at[unit] || !is_seen || limit > options_.no_effect_slope) continue;
+      is_looked_at[unit] = true;
       SetAside(unit, SetAsideReason::kSmall, 0);
       result_.set_aside.back().gain_limit = limit;
     }
+    for (size_t unit = 0; unit < table_.units.size(); ++unit) {
+      if (!is_looked_at[unit] && chances_.may_be_tried[unit]) SetAsideUntried(unit);
+    }
+  }
+
+  // A unit with many samples that chance has not chosen yet.
+  void SetAsideUntried(size_t unit) {
+    if (table_.samples == 0) return;
+    const double share =
+        static_cast<double>(table_.units[unit].samples) / static_cast<double>(table_.samples);
+    if (share < kLeastShareOfRow) return;
+    SetAside(unit, SetAsideReason::kNotTried, 0, options_.min_speedups);
+    // Experiments choose units by their samples.
+    const double each_run = share * chances_.experiments;
+    const double needed = options_.min_speedups / kSpeedupShare;
+    result_.set_aside.back().gain_limit = GainLimit(unit);
+    result_.set_aside.back().times_needed = 1 + needed / std::max(each_run, kLeastEachRun);
   }
 
   static size_t Strongest(const std::vector<SpeedupEstimate>& speedups, bool slower) {
@@ -481,6 +529,7 @@ class PointAnalyzer {
   const CoarseSamples& coarse_;
   const std::set<uint64_t>& kernel_sampled_;
   const HaltedWakes& halted_wakes_;
+  const Chances& chances_;
   const AnalysisOptions& options_;
   bool end_to_end_ = false;
   std::vector<const PointSeen*> usable_;  // by row
@@ -536,9 +585,11 @@ Analysis Analyze(const profile::Profile& profile, const ExperimentTable& table,
   const std::set<uint64_t> kernel_sampled = SessionsWithKernelSamples(profile);
   const HaltedWakes halted_wakes = HaltedWakesOf(profile);
   const ExperimentIndex index(table, coarse, kernel_sampled);
+  const Chances chances = ChancesOf(profile, table);
   for (size_t point : points) {
     analysis.points.push_back(
-        PointAnalyzer(table, index, coarse, kernel_sampled, halted_wakes, effective, point).Run());
+        PointAnalyzer(table, index, coarse, kernel_sampled, halted_wakes, chances, effective, point)
+            .Run());
   }
   return analysis;
 }

@@ -2,7 +2,8 @@
 // verdict, rank.
 //
 // Shape    one PointAnalysis per progress point; its lines are ranked, and each line with
-//          experiments is in `lines` or in `set_aside`, never lost
+//          experiments, or with kLeastShareOfRow of the samples, is in `lines` or in `set_aside`,
+//          never lost
 // Units    speedups, slopes, shares: fractions. A slope of 0.4: making the line x faster makes the
 //          program 0.4·x faster
 // Errors   none
@@ -69,6 +70,11 @@ struct AnalysisOptions {
   bool slopes_only = false;
 };
 
+// A unit without experiments and with fewer of the samples has no row of its own.
+inline constexpr double kLeastShareOfRow = 0.005;
+// The share of a unit's experiments that are no baselines.
+inline constexpr double kSpeedupShare = 0.75;
+
 enum class Verdict { kFaster, kSlower, kNoEffect, kCannotTell };
 
 struct LineAnalysis {
@@ -113,6 +119,7 @@ struct LineAnalysis {
 };
 
 // kNotKnown: the slope may be anything, see IsKnown. kSmall: no gain, by gain_limit alone.
+// kNotTried: it has no experiment, and no session was told to try others alone.
 enum class SetAsideReason {
   kNoBaseline,
   kFewSpeedups,
@@ -120,7 +127,8 @@ enum class SetAsideReason {
   kNeverActive,
   kNoFit,
   kNotKnown,
-  kSmall
+  kSmall,
+  kNotTried
 };
 
 struct LineSetAside {
@@ -129,7 +137,8 @@ struct LineSetAside {
   int experiments = 0;
   int missing_speedups = 0;
   // kNotKnown: how often the experiments made would make the slope known. At least 1; infinite
-  // where no number of them does.
+  // where no number of them does. kNotTried: how long a run, by this one, is likely to have enough
+  // experiments of it.
   double times_needed = 1;
   double gain_limit = std::numeric_limits<double>::infinity();  // as in LineAnalysis
 };

@@ -140,7 +140,7 @@ TEST(ExperimentIndexTest, TimeInTheKernelWithoutSamplesMayAllBeTheUnits) {
   made.profile().mutable_session(0)->set_kernel_samples_included(false);
   EXPECT_GT(LimitOf(made.profile(), 1), 1) << "half of two CPUs' time";
   EXPECT_LT(LimitOf(made.profile(), 1), 1.1);
-  EXPECT_TRUE(Analyzed(made.profile()).set_aside.empty());
+  EXPECT_EQ(Analyzed(made.profile()).set_aside.at(0).reason, SetAsideReason::kNotTried);
 }
 
 TEST(ExperimentIndexTest, AWaitTakesNoCpuTimeAndHasNoLimit) {
@@ -166,7 +166,9 @@ TEST(SmallLineTest, StandsBehindThoseThatLackSomething) {
   made.AddExperiment(1, 0.5);
   const profile::Profile& profile = made.profile();
   PointAnalysis point = Analyzed(profile);
-  ASSERT_EQ(point.set_aside.size(), 1u) << "0.08 on two CPUs is more than no gain";
+  ASSERT_EQ(point.set_aside.size(), 2u);
+  EXPECT_EQ(point.set_aside[1].reason, SetAsideReason::kNotTried)
+      << "0.08 on two CPUs is more than no gain";
   for (profile::Experiment& one : *made.profile().mutable_experiment()) {
     one.mutable_validity()->set_cpus(1);
   }
@@ -306,7 +308,7 @@ TEST(SmallLineTest, HasNoLimitAtALatencyPoint) {
   options.kind = profile::PROGRESS_POINT_KIND_LATENCY;
   SyntheticProfile made = SmallAndLarge(options);
   AddSweep(&made, 0, 50);
-  EXPECT_TRUE(Analyzed(made.profile()).set_aside.empty());
+  EXPECT_EQ(Analyzed(made.profile()).set_aside.at(0).reason, SetAsideReason::kNotTried);
 }
 
 }  // namespace

@@ -14,8 +14,6 @@
 namespace coz::report {
 namespace {
 
-// The share of a unit's experiments that are no baselines.
-constexpr double kSpeedupShare = 0.75;
 // An interval from very few experiments tells little about how many more it needs.
 constexpr double kMostAtOnce = 200;
 
@@ -72,6 +70,7 @@ void AddUnknown(const ExperimentTable& table, const PointAnalysis& point, const 
   std::set<size_t> known;
   for (const LineAnalysis& line : point.lines) known.insert(line.unit);
   for (const LineSetAside& line : point.set_aside) {
+    if (line.reason == SetAsideReason::kNotTried) continue;
     known.insert(line.unit);
     // More of the same does not help the other reasons.
     const bool lacks_experiments =

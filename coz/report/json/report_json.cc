@@ -403,6 +403,8 @@ const char* SetAsideId(SetAsideReason reason) {
       return "not_known";
     case SetAsideReason::kSmall:
       return "small";
+    case SetAsideReason::kNotTried:
+      return "not_tried";
   }
   return "";
 }

@@ -11,8 +11,9 @@
 //                     else null
 //   words             of the verdicts, by their keys
 //   points            most visited first, each {name, kind, visits, counted_by, visit_cost_ns,
-//                     cost, sampling, spread, there, latency, low_visits}. spread: what to do where
-//                     all lines are small: a sentence or "". cost and sampling: what counting
+//                     cost, sampling, spread, untried, there, latency, low_visits}. spread: what to
+//                     do where all lines are small, untried: of the lines that have no entry: a
+//                     sentence each or "". cost and sampling: what counting
 //                     and sampling take, there: from when to when, sentences or "". latency, of a
 //                     pair, else null: {in, out: a second, under_way, mean, p50, p99: ms or null,
 //                     error: a sentence or "", stable}
@@ -174,6 +175,7 @@ class Builder {
                                  {"cost", CostOfCounting(row, table_.run_time_ns)},
                                  {"sampling", CostOfSampling(point)},
                                  {"spread", Spread(point, profile_, names_)},
+                                 {"untried", Untried(point, profile_, table_, names_)},
                                  {"there", WhenThere(row, point)},
                                  {"latency", Latency(point.point)},
                                  {"low_visits", point.low_visit_experiments}});

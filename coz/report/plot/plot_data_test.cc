@@ -1,7 +1,9 @@
 #include "coz/report/plot/plot_data.h"
 
+#include <cstdint>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/plot/plot_page.h"
@@ -75,6 +77,25 @@ TEST(PlotDataTest, SmallLinesHaveTheirLimit) {
   EXPECT_THAT(data["aside"][0]["h"], ::testing::StartsWith("at most 0."));
   EXPECT_LT(data["aside"][0]["m"].get<double>(), 0.04);
   EXPECT_TRUE(data["lines"][0]["m"].is_null());
+}
+
+TEST(PlotDataTest, LinesThatWereNotTriedAreSetAside) {
+  report_testing::SyntheticLine tried;
+  report_testing::SyntheticLine open;
+  open.line = 20;
+  open.share = 0.5;
+  std::vector<report_testing::SyntheticLine> lines = {tried, open};
+  for (uint32_t i = 30; i < 230; ++i) {
+    lines.emplace_back();
+    lines.back().line = i;
+    lines.back().share = 0.001;
+  }
+  report_testing::SyntheticProfile made({}, lines);
+  for (int i = 0; i < 20; ++i) made.AddExperiment(0, 0.5);
+  const nlohmann::json data = DataOf(made.profile());
+  ASSERT_EQ(data["aside"].size(), 2u);
+  EXPECT_THAT(data["aside"][0]["t"], ::testing::StartsWith("Set aside: no experiment yet, about "));
+  EXPECT_THAT(data["points"][0]["untried"], HasSubstr("200 lines, each with less than 0.5 %"));
 }
 
 TEST(PlotDataTest, CommandsAndKindsOfPointsAreInWords) {

@@ -36,6 +36,7 @@ std::string VerdictText(const LineAnalysis& line, const VerdictContext& context)
 absl::string_view SetAsideWord(const LineSetAside& line) {
   if (line.reason == SetAsideReason::kNotKnown) return VerdictWord(Verdict::kCannotTell);
   if (line.reason == SetAsideReason::kSmall) return VerdictWord(Verdict::kNoEffect);
+  if (line.reason == SetAsideReason::kNotTried) return "no experiment yet";
   return "too little data";
 }
 

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "coz/report/text/report_notes.h"
 #include "coz/report/wording/headline.h"
@@ -32,6 +34,24 @@ std::string Code(const std::string& text) {
   return absl::StrCat("`", absl::StrReplaceAll(Printable(text), {{"|", "\\|"}, {"`", "'"}}), "`");
 }
 
+// "Set aside, with too little data for a figure: 4 lines: `a.cc:5` (73.1 %), `a.cc:6` (2.0 %), and
+// 2 more"; "" where there are none. `max_lines` 0: all of them.
+std::string SetAside(const PointAnalysis& point, const UnitNames& names, int max_lines) {
+  constexpr size_t kNamed = 5;
+  // Those of samples alone come last.
+  const size_t count = point.set_aside.size() - CountSmall(point);
+  if (count == 0) return "";
+  const size_t named = max_lines == 0 ? count : std::min(count, kNamed);
+  std::vector<std::string> rows;
+  for (size_t i = 0; i < named; ++i) {
+    const size_t unit = point.set_aside[i].unit;
+    rows.push_back(absl::StrCat(Code(names.Place(unit)), " (", names.Share(unit), ")"));
+  }
+  return absl::StrCat("\nSet aside, with too little data for a figure: ", names.Count(count), ": ",
+                      absl::StrJoin(rows, ", "),
+                      named < count ? absl::StrCat(", and ", count - named, " more") : "", "\n");
+}
+
 void AddPoint(const PointAnalysis& point, const ExperimentTable& table, const UnitNames& names,
               const VerdictContext& context, int max_lines, std::string* text) {
   const PointRow& row = table.points[point.point];
@@ -52,13 +72,10 @@ void AddPoint(const PointAnalysis& point, const ExperimentTable& table, const Un
   if (shown < point.lines.size()) {
     absl::StrAppend(text, "\nand ", names.Count(point.lines.size() - shown), " more\n");
   }
-  const size_t small = CountSmall(point);
-  if (small < point.set_aside.size()) {
-    absl::StrAppend(text, "\nSet aside, with too little data for a figure: ",
-                    names.Count(point.set_aside.size() - small), "\n");
-  }
+  absl::StrAppend(text, SetAside(point, names, max_lines));
   for (const std::string& sentence :
-       {SmallUnits(point, names), Spread(point, *context.profile, names)}) {
+       {SmallUnits(point, names), Spread(point, *context.profile, names),
+        Untried(point, *context.profile, table, names)}) {
     if (!sentence.empty()) absl::StrAppend(text, "\n", sentence, "\n");
   }
 }

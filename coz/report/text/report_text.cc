@@ -121,10 +121,7 @@ class PointRenderer {
     if (!point.lines.empty()) {
       absl::StrAppend(&text, Table(point), Phases(point), PathTree(point));
     }
-    if (!point.set_aside.empty()) {
-      absl::StrAppend(&text, SetAsideText(point, profile_, names_, min_visits_, options_));
-    }
-    return text;
+    return absl::StrCat(text, SetAsideText(point, profile_, table_, names_, min_visits_, options_));
   }
 
  private:

@@ -38,6 +38,8 @@ std::string Lacks(const LineSetAside& line, uint64_t min_visits) {
       return "not yet known";
     case SetAsideReason::kSmall:
       return "no gain";
+    case SetAsideReason::kNotTried:
+      return "no experiment yet";
   }
   return "";
 }
@@ -58,28 +60,58 @@ absl::string_view ReasonInWords(SetAsideReason reason) {
       return "slope not yet known";
     case SetAsideReason::kSmall:
       return "no gain";
+    case SetAsideReason::kNotTried:
+      return "not tried yet";
   }
   return "";
 }
 
-std::string Advice(const LineSetAside& first, const profile::Profile& profile,
-                   const UnitNames& names) {
+// Of the units that experiments may still decide, that with most samples. `first` is it among those
+// that are set aside.
+size_t MostOpenUnit(const PointAnalysis& point, const LineSetAside& first, const UnitNames& names) {
+  size_t most = first.unit;
+  for (const LineAnalysis& line : point.lines) {
+    const bool is_open = line.verdict == Verdict::kCannotTell && line.missed_in_stretch_ns == 0;
+    if (is_open && names.ShareOf(line.unit) > names.ShareOf(most)) most = line.unit;
+  }
+  return most;
+}
+
+std::string Advice(const PointAnalysis& point, const LineSetAside& first,
+                   const profile::Profile& profile, const UnitNames& names) {
   if (first.reason == SetAsideReason::kFewVisits) {
     return "run longer, or put a progress point where it is visited more often";
   }
   const profile::Options options =
       profile.session_size() == 0 ? profile::Options() : profile.session(0).options();
   const char* more = options.end_to_end() ? "make more runs, with --repeat=40" : "run longer";
-  if (!names.IsLine(first.unit)) return more;
+  const size_t unit = MostOpenUnit(point, first, names);
+  if (!names.IsLine(unit)) return more;
   return absl::StrCat(more, ", or look at one line with `",
-                      Printable(FixedUnitCommand(options, names.Place(first.unit))),
-                      TargetWords(profile), "`");
+                      Printable(FixedUnitCommand(options, names.Place(unit))), TargetWords(profile),
+                      "`");
 }
 
 bool IsSmall(const LineSetAside& line) { return line.reason == SetAsideReason::kSmall; }
 
-std::string LackingText(const std::vector<LineSetAside>& lines, const profile::Profile& profile,
-                        const UnitNames& names, uint64_t min_visits, const TextOptions& options) {
+// How many of the rows are shown.
+size_t AsideShown(size_t rows, const TextOptions& options) {
+  const bool all = options.max_lines == 0 || options.max_set_aside == 0;
+  return all ? rows : std::min(rows, static_cast<size_t>(options.max_set_aside));
+}
+
+// "and 7 lines more, with 5.0 % of the samples"; "" where all are shown.
+std::string NotShown(const std::vector<LineSetAside>& lines, size_t shown, const UnitNames& names) {
+  if (shown >= lines.size()) return "";
+  double share = 0;
+  for (size_t i = shown; i < lines.size(); ++i) share += names.ShareOf(lines[i].unit);
+  return absl::StrFormat("    and %s more, with %.1f %% of the samples: `coz report --lines=0`\n",
+                         names.Count(lines.size() - shown), 100 * share);
+}
+
+std::string LackingText(const PointAnalysis& point, const std::vector<LineSetAside>& lines,
+                        const profile::Profile& profile, const UnitNames& names,
+                        uint64_t min_visits, const TextOptions& options) {
   std::map<SetAsideReason, size_t> reasons;
   for (const LineSetAside& line : lines) ++reasons[line.reason];
   std::string text = absl::StrCat("  Set aside: ");
@@ -90,9 +122,7 @@ std::string LackingText(const std::vector<LineSetAside>& lines, const profile::P
   }
   absl::StrAppend(&text, "\n");
   TextTable table({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
-  const size_t all = lines.size();
-  const size_t shown =
-      options.max_set_aside > 0 ? std::min(all, static_cast<size_t>(options.max_set_aside)) : all;
+  const size_t shown = AsideShown(lines.size(), options);
   const int room = options.width - kSetAsideColumns;
   const int place = std::max(kMinPlace, room - kLacksColumns);
   for (size_t i = 0; i < shown; ++i) {
@@ -101,21 +131,23 @@ std::string LackingText(const std::vector<LineSetAside>& lines, const profile::P
                   absl::StrCat(line.experiments, " exp."),
                   ElideEnd(Lacks(line, min_visits), room - place)});
   }
-  absl::StrAppend(&text, table.Render(4));
-  absl::StrAppend(&text, "    next: ", Advice(lines.front(), profile, names), "\n");
+  absl::StrAppend(&text, table.Render(4), NotShown(lines, shown, names));
+  absl::StrAppend(&text, "    next: ", Advice(point, lines.front(), profile, names), "\n");
   return text;
 }
 
 }  // namespace
 
 std::string SetAsideText(const PointAnalysis& point, const profile::Profile& profile,
-                         const UnitNames& names, uint64_t min_visits, const TextOptions& options) {
+                         const ExperimentTable& table, const UnitNames& names, uint64_t min_visits,
+                         const TextOptions& options) {
   const auto small = std::find_if(point.set_aside.begin(), point.set_aside.end(),
                                   [](const LineSetAside& line) { return IsSmall(line); });
   const std::vector<LineSetAside> lacking(point.set_aside.begin(), small);
   std::string text;
-  if (!lacking.empty()) text = LackingText(lacking, profile, names, min_visits, options);
-  for (const std::string& sentence : {SmallUnits(point, names), Spread(point, profile, names)}) {
+  if (!lacking.empty()) text = LackingText(point, lacking, profile, names, min_visits, options);
+  for (const std::string& sentence : {SmallUnits(point, names), Spread(point, profile, names),
+                                      Untried(point, profile, table, names)}) {
     if (!sentence.empty()) absl::StrAppend(&text, "  ", sentence, "\n");
   }
   return text;

@@ -14,15 +14,18 @@
 #include <string>
 
 #include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/experiment_table.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/text/report_text.h"
 #include "coz/report/wording/unit_names.h"
 
 namespace coz::report {
 
-// `point` must have such lines. An experiment with fewer than `min_visits` visits does not count.
+// "" where there are no such lines. An experiment with fewer than `min_visits` visits does not
+// count.
 std::string SetAsideText(const PointAnalysis& point, const profile::Profile& profile,
-                         const UnitNames& names, uint64_t min_visits, const TextOptions& options);
+                         const ExperimentTable& table, const UnitNames& names, uint64_t min_visits,
+                         const TextOptions& options);
 
 }  // namespace coz::report
 

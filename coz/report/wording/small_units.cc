@@ -1,6 +1,7 @@
 #include "coz/report/wording/small_units.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -14,6 +15,19 @@ namespace {
 std::string LargerUnit(const std::string& word) {
   if (word == "line") return "--unit=function";
   return word == "function" ? "--unit=file" : "";
+}
+
+// Units without rows that have fewer of the samples together are left out.
+constexpr double kLeastTogether = 0.02;
+// From here on a longer run would be long: each of the units has few experiments.
+constexpr double kManyTogether = 0.1;
+
+bool TriesOnlyFixed(const profile::Profile& profile) {
+  return profile.session_size() != 0 &&
+         std::none_of(profile.session().begin(), profile.session().end(),
+                      [](const profile::Session& session) {
+                        return session.options().fixed_line_size() == 0;
+                      });
 }
 
 }  // namespace
@@ -53,6 +67,31 @@ std::string Spread(const PointAnalysis& point, const profile::Profile& profile,
   return absl::StrFormat(
       "Together the small %s have %s %% of the samples; look at larger parts with `%s`",
       names.Plural(), PercentText(share), CommandWith(larger, profile));
+}
+
+std::string Untried(const PointAnalysis& point, const profile::Profile& profile,
+                    const ExperimentTable& table, const UnitNames& names) {
+  if (TriesOnlyFixed(profile)) return "";
+  std::vector<bool> is_told(table.units.size());
+  for (const LineAnalysis& line : point.lines) is_told[line.unit] = true;
+  for (const LineSetAside& line : point.set_aside) is_told[line.unit] = true;
+  size_t count = 0;
+  double share = 0;
+  for (size_t unit = 0; unit < table.units.size(); ++unit) {
+    const double one = names.ShareOf(unit);
+    if (is_told[unit] || one == 0 || one >= kLeastShareOfRow) continue;
+    ++count;
+    share += one;
+  }
+  if (share < kLeastTogether) return "";
+  const std::string larger = share >= kManyTogether ? LargerUnit(names.word()) : "";
+  return absl::StrFormat(
+      "Not tried yet: %s, each with less than %s %% of the samples, %s %s %% together; %s",
+      names.Count(count), PercentText(kLeastShareOfRow), count == 1 ? "has" : "have",
+      PercentText(share),
+      larger.empty()
+          ? std::string("run longer")
+          : absl::StrCat("look at larger parts with `", CommandWith(larger, profile), "`"));
 }
 
 std::string SmallLegend(const std::string& unit_word) {

@@ -24,8 +24,6 @@ namespace coz::report {
 namespace {
 
 constexpr double kNsPerSecond = 1e9;
-// The share of a line's experiments that are no baselines.
-constexpr double kSpeedupShare = 0.75;
 
 Estimate Negated(const Estimate& e) { return {-e.value, -e.high, -e.low}; }
 
@@ -219,6 +217,9 @@ std::string SetAsideSentence(const LineSetAside& line, const PointRow& point,
       }
       text = "set aside: not yet known, the slope may be anything from a loss to all of the time";
       break;
+    case SetAsideReason::kNotTried:
+      text = "set aside: no experiment yet";
+      break;
   }
   const std::optional<uint64_t> more = RemainingNs(line, context);
   if (more.has_value()) absl::StrAppend(&text, ", ", InWords(*more), " more");
@@ -241,10 +242,10 @@ std::optional<uint64_t> RemainingNs(const LineSetAside& line, const VerdictConte
   const bool more_helps =
       line.reason == SetAsideReason::kFewSpeedups || line.reason == SetAsideReason::kNoFit ||
       line.reason == SetAsideReason::kNoBaseline || line.reason == SetAsideReason::kNotKnown;
-  if (!more_helps || line.experiments == 0 || !std::isfinite(line.times_needed)) {
-    return std::nullopt;
-  }
-  if (line.reason == SetAsideReason::kNotKnown) {
+  const bool is_untried = line.reason == SetAsideReason::kNotTried;
+  if ((!more_helps || line.experiments == 0) && !is_untried) return std::nullopt;
+  if (!std::isfinite(line.times_needed)) return std::nullopt;
+  if (line.reason == SetAsideReason::kNotKnown || is_untried) {
     const double run_ns = static_cast<double>(context.run_time_ns);
     return static_cast<uint64_t>(std::min((line.times_needed - 1) * run_ns, 1e18));
   }

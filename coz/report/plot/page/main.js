@@ -59,8 +59,10 @@ function headline(all) {
   if (worth.length > 1) parts.push(` ${count(worth.length - 1, `other ${noun}`)} ${worth.length === 2 ? 'is' : 'are'} worth it, too.`);
   if (worth.length && hurting.length) parts.push(` ${count(hurting.length, noun)} would hurt.`);
   if (open.length) parts.push(` Of ${count(open.length, noun)} it is not yet known.`);
-  const {spread} = data.points[filters.state.point];
-  if (spread) parts.push(' ', ...sentence(`${spread}.`));
+  const {spread, untried} = data.points[filters.state.point];
+  for (const text of [spread, untried]) {
+    if (text) parts.push(' ', ...sentence(`${text}.`));
+  }
   box.replaceChildren(...parts);
 }
 
