@@ -268,6 +268,36 @@ TEST(VerifyTest, WhereNothingMayHaveHappenedNoPredictionHeld) {
   EXPECT_FALSE(IsOutcome((*found)[0].outcome));
 }
 
+// The first profile says as little: its interval has nothing in it, and a quarter, too.
+TEST(VerifyTest, WherePredictionAndOutcomeMayBeNothingNeitherHeld) {
+  const auto vague = Make(1e6, {{10, 0.6, 0.4}}, 21, 120, 0.9);
+  const auto noisy = Make(1e6, {{10, 0.6, 0.4}}, 22, 24, 0.6);
+  const auto found = Verify(*vague, *noisy, {"work.cc:10", 0.3});
+  ASSERT_TRUE(found.ok()) << found.status();
+  const Verification& v = (*found)[0];
+  ASSERT_LT(v.predicted.low, 0);
+  ASSERT_GT(v.predicted.high, 0.03);
+  EXPECT_EQ(v.outcome, Outcome::kUnclear) << VerificationText(v);
+}
+
+TEST(VerifyTest, NoGainThatWasPredictedHoldsWhereNoneCame) {
+  const auto before = Make(1e6, {{10, 0.6, 0.0}, {20, 0.4, 0.4}}, 31);
+  const auto after = Make(1e6, {{10, 0.4, 0.0}, {20, 0.6, 0.4}}, 32);
+  const auto found = Verify(*before, *after, {"work.cc:10", 0.5});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ((*found)[0].outcome, Outcome::kHeld) << VerificationText((*found)[0]);
+}
+
+TEST(VerifyTest, LineThatMayHaveBecomeFasterIsNotSaidToBeAsBefore) {
+  const auto before = Make(1e6, {{10, 0.05, 0.05}, {20, 0.4, 0.4}}, 41, 40);
+  const auto after = Make(1e6, {{10, 0.05, 0.05}, {20, 0.4, 0.4}}, 42, 40);
+  const auto found = Verify(*before, *after, {"work.cc:20", std::nullopt});
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ((*found)[0].outcome, Outcome::kUntested);
+  EXPECT_THAT(VerificationText((*found)[0]),
+              HasSubstr("not tested, as it is not known whether the line became faster"));
+}
+
 std::string Refusal(const absl::StatusOr<std::vector<Verification>>& found) {
   return std::string(found.status().message());
 }

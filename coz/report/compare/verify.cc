@@ -182,17 +182,24 @@ double LargestTried(const LineAnalysis& line) {
   return largest;
 }
 
-Outcome Judge(const Estimate& line_speedup, const Estimate& predicted, const Estimate& happened) {
+// What happened may be nothing: then it tells of a prediction only where both are precise enough
+// for "no gain". `no_gain` is the largest gain of the program that is none, at the line's speedup.
+bool IsNoGainAsPredicted(const Estimate& predicted, const Estimate& happened, double no_gain) {
+  return predicted.high <= no_gain && happened.high <= no_gain && happened.low >= -no_gain;
+}
+
+Outcome Judge(const Estimate& line_speedup, const Estimate& predicted, const Estimate& happened,
+              double no_effect_slope) {
   if (!(line_speedup.low > 0)) return Outcome::kUntested;
   const double allowed =
       std::hypot((predicted.high - predicted.low) / 2, (happened.high - happened.low) / 2);
   const double error = predicted.value - happened.value;
-  if (std::fabs(error) <= allowed) {
-    const bool is_something = predicted.low > 0 || predicted.high < 0;
-    const bool may_be_nothing = happened.low <= 0 && happened.high >= 0;
-    return is_something && may_be_nothing ? Outcome::kUnclear : Outcome::kHeld;
-  }
-  return error > 0 ? Outcome::kTooHigh : Outcome::kTooLow;
+  if (std::fabs(error) > allowed) return error > 0 ? Outcome::kTooHigh : Outcome::kTooLow;
+  if (happened.low > 0 || happened.high < 0) return Outcome::kHeld;
+  const bool is_something = predicted.low > 0 || predicted.high < 0;
+  const double no_gain = no_effect_slope * std::min(1.0, line_speedup.value);
+  return !is_something && IsNoGainAsPredicted(predicted, happened, no_gain) ? Outcome::kHeld
+                                                                            : Outcome::kUnclear;
 }
 
 std::string Percent(const Estimate& e) {
@@ -313,7 +320,8 @@ absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
       if (!v.is_limit) v.largest_tried = LargestTried(*prediction.line);
       v.predicted = Predict(prediction, v.line_speedup);
       v.happened = Gain(*time_before, *time_after);
-      v.outcome = Judge(v.line_speedup, v.predicted, v.happened);
+      v.outcome =
+          Judge(v.line_speedup, v.predicted, v.happened, before.analysis.options.no_effect_slope);
       v.error = v.predicted.value - v.happened.value;
       v.note = NoteOfOthers(before, after);
       found.push_back(v);
@@ -341,12 +349,35 @@ const char* OutcomeId(Outcome outcome) {
   return "";
 }
 
-const char* Remedy(Outcome outcome) {
-  if (outcome == Outcome::kUntested) {
+// The line's own speedup may be nothing or something.
+bool IsLineSpeedupOpen(const Verification& v) { return v.line_speedup.high > kSmallStep; }
+
+std::string OutcomeText(const Verification& v) {
+  switch (v.outcome) {
+    case Outcome::kHeld:
+      return "the prediction held";
+    case Outcome::kTooHigh:
+      return "the prediction was too high, less came of it";
+    case Outcome::kTooLow:
+      return "the prediction was too low, more came of it";
+    case Outcome::kUntested:
+      return IsLineSpeedupOpen(v) ? "not tested, as it is not known whether the line became faster"
+                                  : "not tested, as the line did not become faster";
+    case Outcome::kUnclear:
+      return "not known, as the runs may as well have been equally fast";
+  }
+  return "";
+}
+
+const char* Remedy(const Verification& v) {
+  if (v.outcome == Outcome::kUntested && IsLineSpeedupOpen(v)) {
+    return "  go on in both profiles with --append, or say what changed: --by PERCENT\n";
+  }
+  if (v.outcome == Outcome::kUntested) {
     return "  is `after` the profile of the changed program? If so, say what changed: --by "
            "PERCENT\n";
   }
-  return outcome == Outcome::kUnclear
+  return v.outcome == Outcome::kUnclear
              ? "  leave the machine idle, and go on in both profiles with --append\n"
              : "";
 }
@@ -360,18 +391,13 @@ std::string Reach(const Verification& v) {
 }
 
 std::string VerificationText(const Verification& v) {
-  const char* const words[] = {"the prediction held",
-                               "the prediction was too high, less came of it",
-                               "the prediction was too low, more came of it",
-                               "not tested, as the line did not become faster",
-                               "not known, as the runs may as well have been equally fast"};
   return absl::StrFormat(
       "%s at progress point %s: %s\n"
       "  it became faster by        %s\n"
       "  predicted for the program  %s\n"
       "  what happened              %s\n%s%s%s",
-      v.shown, Printable(v.point), words[static_cast<int>(v.outcome)], Percent(v.line_speedup),
-      Predicted(v), Percent(v.happened), Reach(v), Remedy(v.outcome),
+      v.shown, Printable(v.point), OutcomeText(v), Percent(v.line_speedup), Predicted(v),
+      Percent(v.happened), Reach(v), Remedy(v),
       v.note.empty() ? "" : absl::StrCat("  note: ", v.note, "\n"));
 }
 

@@ -32,8 +32,8 @@ struct VerifyOptions {
 };
 
 // kTooHigh: less came than was predicted. kUntested: the line did not become faster, as far as its
-// samples tell, so that there is nothing to hold a prediction against. kUnclear: something was
-// predicted, and the runs differ so much that it may have come true or nothing may have come.
+// samples tell, so that there is nothing to hold a prediction against. kUnclear: the runs differ so
+// much that what was predicted may have come, or nothing may have come.
 enum class Outcome { kHeld, kTooHigh, kTooLow, kUntested, kUnclear };
 
 struct Verification {
