@@ -1,6 +1,7 @@
 // Profiles of programs whose change is known.
 #include <cstdio>
 #include <fstream>
+#include <utility>
 
 #include "coz/report/compare/diff.h"
 #include "coz/report/compare/history.h"
@@ -192,6 +193,16 @@ TEST(DiffTest, ProfilesWithNothingInCommonAreNoted) {
   EXPECT_THAT(DiffMarkdown(diff, 0), HasSubstr("Note: the profiles have no progress point"));
 }
 
+TEST(DiffTest, APointWithoutBaselinesIsStillInItsProfile) {
+  const auto few = Make(1e6, {{10, 0.6, 0.6}}, 12, 1);
+  EXPECT_THAT(DiffText(Compare(*few, *After()), 0),
+              HasSubstr("requests: too few baselines in the first profile; 699 us a visit in the "
+                        "second\n"));
+  EXPECT_THAT(DiffText(Compare(*After(), *few), 0),
+              HasSubstr("requests: too few baselines in the second profile; 699 us a visit in the "
+                        "first\n"));
+}
+
 TEST(DiffTest, EveryFormSaysTheSame) {
   ProfileDiff diff = Compare(*Before(), *After());
   diff.before_path = "a.pb";
@@ -300,6 +311,53 @@ TEST(VerifyTest, LineThatMayHaveBecomeFasterIsNotSaidToBeAsBefore) {
 
 std::string Refusal(const absl::StatusOr<std::vector<Verification>>& found) {
   return std::string(found.status().message());
+}
+
+// The same by functions.
+std::unique_ptr<const AnalyzedProfile> ByFunction(const AnalyzedProfile& whole) {
+  profile::Profile profile = whole.profile;
+  for (profile::Unit& unit : *profile.mutable_unit()) unit.set_kind(profile::UNIT_KIND_FUNCTION);
+  profile.mutable_session(0)->mutable_options()->set_unit_kind(profile::UNIT_KIND_FUNCTION);
+  return AnalyzeWhole(std::move(profile));
+}
+
+TEST(VerifyTest, ProfilesOfDifferentUnitsAreRefused) {
+  const auto functions = ByFunction(*After());
+  for (const char* line : {"", "work.cc:10"}) {
+    EXPECT_THAT(Refusal(Verify(*Before(), *functions, {line, std::nullopt})),
+                HasSubstr("the first profile is of lines and the second of functions, so their "
+                          "figures cannot be compared"));
+  }
+  EXPECT_THAT(DiffText(Compare(*Before(), *functions), 0),
+              HasSubstr("  note: the first profile is of lines and the second of functions"));
+}
+
+TEST(VerifyTest, ProfilesOfOtherProgramsAreRefused) {
+  profile::Profile other = After()->profile;
+  for (profile::Unit& unit : *other.mutable_unit()) {
+    unit.set_file("/src/other/main.cc");
+    unit.set_function("main");
+  }
+  EXPECT_THAT(Refusal(Verify(*Before(), *AnalyzeWhole(other), {"", std::nullopt})),
+              HasSubstr("the profiles have no function and no file in common; they are of `"));
+  profile::Profile elsewhere = After()->profile;
+  elsewhere.mutable_progress_point(0)->set_name("others");
+  EXPECT_THAT(Refusal(Verify(*Before(), *AnalyzeWhole(elsewhere), {"", std::nullopt})),
+              HasSubstr("no progress point in common"));
+}
+
+TEST(VerifyTest, FunctionsAreCalledFunctions) {
+  const auto before = ByFunction(*Make(1e6, {{10, 0.6, 0.6}}, 1));
+  const auto again = ByFunction(*Make(1e6, {{10, 0.6, 0.6}}, 11));
+  EXPECT_THAT(Refusal(Verify(*before, *again, {"", std::nullopt})),
+              ::testing::AllOf(HasSubstr("of the functions that the first"),
+                               HasSubstr("coz verify --line FUNCTION BEFORE AFTER")));
+  const auto found = Verify(*before, *again, {"Work", std::nullopt});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_THAT(VerificationText((*found)[0]), HasSubstr("as the function did not become faster"));
+  const auto few = ByFunction(*Make(1e6, {{10, 0.6, 0.6}}, 12, 2));
+  EXPECT_THAT(Refusal(Verify(*few, *again, {"Work", std::nullopt})),
+              HasSubstr("or with coz run --unit=function --fixed-line Work"));
 }
 
 TEST(VerifyTest, OneRunIsNoChange) {

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "coz/report/compare/comparable.h"
 #include "coz/report/compare/progress.h"
 #include "coz/report/wording/headline.h"
-#include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/unit_names.h"
 
 namespace coz::report {
@@ -71,6 +71,8 @@ class Comparer {
     const PointAnalysis* after = FindPoint(after_, row);
     PointDiff diff;
     diff.name = row.name;
+    diff.is_in_before = before != nullptr;
+    diff.is_in_after = after != nullptr;
     diff.is_latency = row.kind == profile::PROGRESS_POINT_KIND_LATENCY;
     if (before != nullptr) diff.time_before = TimePerVisit(before_, before->point);
     if (after != nullptr) diff.time_after = TimePerVisit(after_, after->point);
@@ -217,16 +219,6 @@ class Comparer {
   std::map<size_t, size_t> before_of_;
 };
 
-std::string NothingInCommon(const AnalyzedProfile& before, const AnalyzedProfile& after) {
-  if (before.analysis.points.empty() || after.analysis.points.empty()) return "";
-  for (const PointAnalysis& point : before.analysis.points) {
-    if (FindPoint(after, before.table.points[point.point]) != nullptr) return "";
-  }
-  return absl::StrCat("the profiles have no progress point in common; they are of `",
-                      TargetCommand(before.profile), "` and of `", TargetCommand(after.profile),
-                      "`");
-}
-
 }  // namespace
 
 ProfileDiff Compare(const AnalyzedProfile& before, const AnalyzedProfile& after) {
@@ -234,7 +226,8 @@ ProfileDiff Compare(const AnalyzedProfile& before, const AnalyzedProfile& after)
   const UnitNames names(after.table);
   diff.unit_word = names.word();
   diff.unit_words = names.Plural();
-  diff.note = NothingInCommon(before, after);
+  diff.note = WhyNoPointInCommon(before, after);
+  if (diff.note.empty()) diff.note = WhyNoUnitInCommon(before, after);
   Comparer comparer(before, after);
   std::set<std::pair<std::string, int>> seen;
   for (const AnalyzedProfile* whole : {&after, &before}) {

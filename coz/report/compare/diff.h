@@ -48,7 +48,9 @@ struct LineDiff {
 struct PointDiff {
   std::string name;
   bool is_latency = false;
-  std::optional<Estimate> time_before;  // ns per visit
+  bool is_in_before = false;
+  bool is_in_after = false;
+  std::optional<Estimate> time_before;  // ns per visit; none where there are too few baselines
   std::optional<Estimate> time_after;
   std::optional<Estimate> gain;  // of time per visit
   std::vector<LineDiff> lines;   // gained and lost ones first, by size of the difference
@@ -60,7 +62,8 @@ struct ProfileDiff {
   // What is tried: "line" and "lines", "function" and "functions"...
   std::string unit_word = "line";
   std::string unit_words = "lines";
-  // A sentence where they look like profiles of different programs; else empty.
+  // A sentence where they are of different units, or look like those of different programs; else
+  // empty.
   std::string note;
   std::vector<PointDiff> points;  // most visited first
 };

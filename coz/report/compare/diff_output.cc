@@ -53,9 +53,17 @@ std::string Time(double ns) {
 
 // "1 ms -> 0.7 ms a visit: 30 % faster (28 to 32)"
 std::string Progress(const PointDiff& point) {
-  if (!point.time_before && !point.time_after) return "no baseline in either profile";
-  if (!point.time_before) return "only in the second profile";
-  if (!point.time_after) return "only in the first profile";
+  if (!point.is_in_before) return "only in the second profile";
+  if (!point.is_in_after) return "only in the first profile";
+  if (!point.time_before && !point.time_after) return "too few baselines in either profile";
+  if (!point.time_before || !point.time_after) {
+    const bool is_first = !point.time_before;
+    const Estimate& other = is_first ? *point.time_after : *point.time_before;
+    return absl::StrFormat("too few baselines in the %s profile; %s %s in the %s",
+                           is_first ? "first" : "second", Time(other.value),
+                           point.is_latency ? "in flight" : "a visit",
+                           is_first ? "second" : "first");
+  }
   std::string times =
       absl::StrFormat("%s -> %s %s", Time(point.time_before->value), Time(point.time_after->value),
                       point.is_latency ? "in flight" : "a visit");

@@ -5,12 +5,14 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/base/call_path_name.h"
 #include "coz/report/analysis/session_facts.h"
+#include "coz/report/compare/comparable.h"
 #include "coz/report/compare/progress.h"
 #include "coz/report/wording/baseline_use.h"
 #include "coz/report/wording/repeat_command.h"
@@ -58,11 +60,16 @@ std::optional<size_t> FindUnit(const ExperimentTable& table, const std::string& 
   return std::nullopt;
 }
 
+profile::Options OptionsOf(const profile::Profile& profile) {
+  return profile.session_size() == 0 ? profile::Options() : profile.session(0).options();
+}
+
 absl::Status NoFigures(const AnalyzedProfile& before, const std::string& wanted, bool is_known) {
   if (is_known) {
     return absl::FailedPreconditionError(absl::StrFormat(
         "the first profile has no prediction for %s yet; profile it longer, or with %s", wanted,
-        WithItsCommand(absl::StrCat("coz run --fixed-line ", wanted), before.profile)));
+        absl::StrCat(FixedUnitCommand(OptionsOf(before.profile), wanted),
+                     TargetWords(before.profile))));
   }
   const UnitNames shown(before.table);
   std::vector<std::string> names;
@@ -257,9 +264,11 @@ absl::StatusOr<std::string> LineThatBecameFaster(const AnalyzedProfile& before,
     }
   }
   if (!fastest.empty()) return fastest;
-  return absl::FailedPreconditionError(
-      "of the lines that the first profile has predictions for, none became faster, as far as "
-      "samples tell; name what was made faster: coz verify --line FILE:LINE BEFORE AFTER");
+  const UnitNames names(before.table);
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "of the %s that the first profile has predictions for, none became faster, as far as samples "
+      "tell; name what was made faster: coz verify --line %s BEFORE AFTER",
+      names.Plural(), names.word() == "line" ? "FILE:LINE" : absl::AsciiStrToUpper(names.word())));
 }
 
 }  // namespace
@@ -267,6 +276,9 @@ absl::StatusOr<std::string> LineThatBecameFaster(const AnalyzedProfile& before,
 absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
                                                  const AnalyzedProfile& after,
                                                  const VerifyOptions& options) {
+  std::string apart = WhyNoUnitInCommon(before, after);
+  if (apart.empty() && options.line.empty()) apart = WhyNoPointInCommon(before, after);
+  if (!apart.empty()) return absl::FailedPreconditionError(apart);
   if (!options.line.empty() && !FindUnit(before.table, options.line)) {
     return NoFigures(before, options.line, false);
   }
@@ -305,6 +317,7 @@ absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
       v.point = row.name;
       v.line = before.table.units[*unit].Name();
       v.shown = UnitNames(before.table).Place(*unit);
+      v.unit_word = UnitNames(before.table).word();
       if (options.speedup) {
         v.line_speedup = {*options.speedup, *options.speedup, *options.speedup};
       } else if (const auto measured =
@@ -361,8 +374,10 @@ std::string OutcomeText(const Verification& v) {
     case Outcome::kTooLow:
       return "the prediction was too low, more came of it";
     case Outcome::kUntested:
-      return IsLineSpeedupOpen(v) ? "not tested, as it is not known whether the line became faster"
-                                  : "not tested, as the line did not become faster";
+      return absl::StrFormat(IsLineSpeedupOpen(v)
+                                 ? "not tested, as it is not known whether the %s became faster"
+                                 : "not tested, as the %s did not become faster",
+                             v.unit_word);
     case Outcome::kUnclear:
       return "not known, as the runs may as well have been equally fast";
   }

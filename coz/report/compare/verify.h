@@ -5,7 +5,8 @@
 // Units    fractions
 // Errors   NOT_FOUND when the first profile has no figures for the line (the message names the
 //          closest lines). FAILED_PRECONDITION when a figure is missing, with what would give it,
-//          or when no line is named and none became faster
+//          when no line is named and none became faster, or when the profiles are of different
+//          units or programs
 // Threads  safe
 // Signals  not async-signal-safe
 // Source   docs/compare.md
@@ -38,8 +39,9 @@ enum class Outcome { kHeld, kTooHigh, kTooLow, kUntested, kUnclear };
 
 struct Verification {
   std::string point;
-  std::string line;          // as in the first profile, with its whole path
-  std::string shown;         // as the report shows it
+  std::string line;   // as in the first profile, with its whole path
+  std::string shown;  // as the report shows it
+  std::string unit_word = "line";
   Estimate line_speedup;     // of the line itself; no interval where it was given
   double largest_tried = 0;  // speedup of the line in the first profile's experiments
   Estimate predicted;        // program speedup
