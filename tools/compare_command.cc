@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "CLI/App.hpp"
+#include "absl/strings/match.h"
 #include "coz/report/compare/diff.h"
 #include "coz/report/compare/history.h"
 #include "coz/report/compare/verify.h"
@@ -136,6 +137,12 @@ void AddCompareCommands(CLI::App& app, int* exit_status) {
       ->add_option("--by", arguments->percent,
                    "by how much it was sped up (default: from its CPU time in both profiles)")
       ->needs("--line")
+      ->transform(
+          [](std::string text) {
+            if (absl::EndsWith(text, "%")) text.pop_back();
+            return text;
+          },
+          "")
       ->check(NumberIn(CLI::Range(0.0, 100.0)))
       ->type_name("PERCENT");
   verify->add_flag("--json", arguments->json, "as JSON (docs/compare.md)");

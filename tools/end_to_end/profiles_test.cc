@@ -301,6 +301,11 @@ TEST_F(ProfilesTest, DiffVerifyAndHistoryTellOneStory) {
   EXPECT_EQ(verified.status, 0) << verified.errors;
   EXPECT_THAT(verified.output, HasSubstr("the prediction held"));
   EXPECT_EQ(Coz({"verify", "before.pb", "after.pb"}).output, verified.output);
+  const auto by_percent = [&](const char* percent) {
+    return Coz({"verify", "before.pb", "after.pb", "--line", "work.cc:1", "--by", percent});
+  };
+  EXPECT_EQ(by_percent("50%").status, 0);
+  EXPECT_EQ(by_percent("50%").output, by_percent("50").output);
   EXPECT_THAT(Coz({"history"}).output, HasSubstr("1 of 1 predictions held"));
   EXPECT_EQ(nlohmann::json::parse(Coz({"history", "--json"}).output)["held"], 1);
 }
