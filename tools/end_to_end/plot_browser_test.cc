@@ -360,12 +360,15 @@ TEST_F(PlotBrowserTest, OtherUnitsAreCalledWhatTheyAre) {
     unit.set_kind(profile::UNIT_KIND_FUNCTION);
     unit.set_function(absl::StrCat("F", unit.id(), "()"));
   }
+  for (profile::Session& session : *profile.mutable_session()) {
+    session.mutable_options()->set_unit_kind(profile::UNIT_KIND_FUNCTION);
+  }
   Show(profile);
   EXPECT_EQ(Text("#count"), "50 functions");
   EXPECT_EQ(Text("#tab-lines"), "Functions");
   EXPECT_EQ(Places()[0], "F1()");
   EXPECT_EQ(Text("#cards .function"), "net/connection.cc:20");
-  EXPECT_THAT(Text("#details .command"), HasSubstr("--unit=function --fixed-unit='F1()'"));
+  EXPECT_THAT(Text("#details .command"), HasSubstr("--unit=function --fixed-line 'F1()'"));
 }
 
 TEST_F(PlotBrowserTest, CallPathsAreATreeAndOpenTheirFigures) {

@@ -4,6 +4,7 @@
 //
 //   version, title    of coz; the command's name
 //   facts, sessions   see run_facts.h
+//   look_closer       the command for one unit, with FIXED_UNIT for its name
 //   more_sessions     how many are not listed
 //   notes             sentences
 //   folder            what all files begin with; the page leaves it out
@@ -113,6 +114,13 @@ json LimitText(const LineSetAside& line) {
   return IsSmall(line) ? json(GainText(HeadlineOfLimit(line.gain_limit))) : json(nullptr);
 }
 
+// The command that puts all experiments on the unit for which FIXED_UNIT stands.
+std::string LookCloser(const profile::Profile& profile) {
+  const profile::Options options =
+      profile.session_size() == 0 ? profile::Options() : profile.session(0).options();
+  return Printable(absl::StrCat(FixedUnitCommand(options, "FIXED_UNIT"), TargetWords(profile)));
+}
+
 json Words() {
   json words;
   for (Verdict verdict :
@@ -143,7 +151,7 @@ class Builder {
       data["sessions"].push_back(
           SessionFacts(profile_, profile_.session(i), ends.Of(profile_.session(i))));
     }
-    data["command_with"] = CommandWith("OPTION", profile_);
+    data["look_closer"] = LookCloser(profile_);
     data["more_sessions"] = profile_.session_size() - sessions;
     data["notes"] = ReportNotes(profile_, table_, analysis_, stats);
     data["words"] = Words();

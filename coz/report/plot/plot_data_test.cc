@@ -106,11 +106,15 @@ TEST(PlotDataTest, CommandsAndKindsOfPointsAreInWords) {
   nlohmann::json data = DataOf(profile);
   EXPECT_EQ(data["points"][0]["kind"], "breakpoint");
   EXPECT_EQ(data["points"][0]["kind_word"], "place");
-  EXPECT_EQ(data["command_with"], "coz run OPTION --- server");
+  EXPECT_EQ(data["look_closer"], "coz run --fixed-line FIXED_UNIT --- server");
   for (profile::Session& session : *profile.mutable_session()) {
     session.mutable_options()->set_attached_pid(4711);
   }
-  EXPECT_EQ(DataOf(profile)["command_with"], "coz attach OPTION 4711");
+  EXPECT_EQ(DataOf(profile)["look_closer"], "coz attach --fixed-line FIXED_UNIT 4711");
+  profile.mutable_session(0)->mutable_options()->add_progress("Serve *");
+  profile.mutable_session(0)->mutable_options()->set_unit_kind(profile::UNIT_KIND_FUNCTION);
+  EXPECT_EQ(DataOf(profile)["look_closer"],
+            "coz attach --unit=function --progress='Serve *' --fixed-line FIXED_UNIT 4711");
 }
 
 TEST(PlotDataTest, PairsHaveThroughputAndLatency) {

@@ -139,6 +139,20 @@ void AddSessionOptions(const profile::Session& session, Words* words) {
   AddEnds(options, words);
 }
 
+// What was measured of what code, without what experiments were confined to and how long it took.
+std::string UnderSameConditions(const profile::Options& options) {
+  // An end-to-end run makes one experiment.
+  constexpr uint32_t kRuns = 40;
+  Words words = Command(options);
+  for (std::string& word : MeasuredOptions(options)) words.push_back(std::move(word));
+  AddText("--progress-source", options.progress_source(), &words);
+  AddScopes(options, &words);
+  AddText("--follow", options.follow(), &words);
+  AddFlag("--end-to-end", options.end_to_end(), &words);
+  if (options.end_to_end()) AddNumber("--repeat", std::max(kRuns, options.repeat()), &words);
+  return absl::StrJoin(words, " ");
+}
+
 }  // namespace
 
 std::string TargetWords(const profile::Profile& profile) {
@@ -212,16 +226,14 @@ std::string RepeatCommand(const profile::Session& session) {
 }
 
 std::string FixedUnitCommand(const profile::Options& options, const std::string& unit) {
-  // An end-to-end run makes one experiment.
-  constexpr uint32_t kRuns = 40;
-  Words words = Command(options);
-  for (std::string& word : MeasuredOptions(options)) words.push_back(std::move(word));
-  AddText("--progress-source", options.progress_source(), &words);
-  AddScopes(options, &words);
-  AddText("--follow", options.follow(), &words);
-  AddFlag("--end-to-end", options.end_to_end(), &words);
-  if (options.end_to_end()) AddNumber("--repeat", std::max(kRuns, options.repeat()), &words);
-  return absl::StrCat(absl::StrJoin(words, " "), " --fixed-line ", Quoted(unit));
+  return absl::StrCat(UnderSameConditions(options), " --fixed-line ", Quoted(unit));
+}
+
+std::string CommandByUnit(profile::UnitKind kind, const profile::Profile& profile) {
+  profile::Options options =
+      profile.session_size() == 0 ? profile::Options() : profile.session(0).options();
+  options.set_unit_kind(kind);
+  return Printable(absl::StrCat(UnderSameConditions(options), TargetWords(profile)));
 }
 
 }  // namespace coz::report

@@ -41,6 +41,8 @@ std::string RepeatCommand(const profile::Session& session);
 // The words before the program, or the process, that put all experiments on one unit, and leave the
 // rest as it was in the session.
 std::string FixedUnitCommand(const profile::Options& options, const std::string& unit);
+// The whole command that measures units of another kind, and leaves the rest as it was.
+std::string CommandByUnit(profile::UnitKind kind, const profile::Profile& profile);
 // The text with `coz attach` for `coz run` where that has made the profile and has the option.
 std::string WithItsCommand(const std::string& text, const profile::Profile& profile);
 // What follows those words: " --- PROGRAM ARGS", or " PID".

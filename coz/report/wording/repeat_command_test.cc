@@ -98,6 +98,15 @@ TEST(RepeatCommandTest, OneUnitIsLookedAtUnderTheSameConditions) {
             "coz run --end-to-end --repeat=40 --fixed-line a.cc:5");
 }
 
+TEST(RepeatCommandTest, LargerUnitsAreLookedAtUnderTheSameConditions) {
+  profile::Profile profile;
+  *profile.add_session() = PlainSession();
+  profile.mutable_session(0)->mutable_options()->add_progress("Serve");
+  profile.mutable_session(0)->mutable_options()->add_fixed_line("b.cc:7");
+  EXPECT_EQ(CommandByUnit(profile::UNIT_KIND_FILE, profile),
+            "coz run --unit=file --progress=Serve --- './my server' --port=80");
+}
+
 TEST(RepeatCommandTest, AttachedProcessIsAttachedToAgain) {
   profile::Profile profile;
   profile::Session& session = *profile.add_session();

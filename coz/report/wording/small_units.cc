@@ -11,10 +11,10 @@
 namespace coz::report {
 namespace {
 
-// The next larger kind of unit as its option; "" where there is none.
-std::string LargerUnit(const std::string& word) {
-  if (word == "line") return "--unit=function";
-  return word == "function" ? "--unit=file" : "";
+// The next larger kind of unit; none: unknown.
+profile::UnitKind LargerUnit(const std::string& word) {
+  if (word == "line") return profile::UNIT_KIND_FUNCTION;
+  return word == "function" ? profile::UNIT_KIND_FILE : profile::UNIT_KIND_UNKNOWN;
 }
 
 // Units without rows that have fewer of the samples together are left out.
@@ -54,7 +54,7 @@ std::string SmallUnits(const PointAnalysis& point, const UnitNames& names) {
 std::string Spread(const PointAnalysis& point, const profile::Profile& profile,
                    const UnitNames& names) {
   constexpr double kMost = 0.5;
-  const std::string larger = LargerUnit(names.word());
+  const profile::UnitKind larger = LargerUnit(names.word());
   double share = 0;
   for (const LineAnalysis& line : point.lines) {
     if (line.verdict != Verdict::kNoEffect) return "";
@@ -63,10 +63,10 @@ std::string Spread(const PointAnalysis& point, const profile::Profile& profile,
   for (const LineSetAside& line : point.set_aside) {
     if (line.reason == SetAsideReason::kSmall) share += names.ShareOf(line.unit);
   }
-  if (share < kMost || larger.empty()) return "";
+  if (share < kMost || larger == profile::UNIT_KIND_UNKNOWN) return "";
   return absl::StrFormat(
       "Together the small %s have %s %% of the samples; look at larger parts with `%s`",
-      names.Plural(), PercentText(share), CommandWith(larger, profile));
+      names.Plural(), PercentText(share), CommandByUnit(larger, profile));
 }
 
 std::string Untried(const PointAnalysis& point, const profile::Profile& profile,
@@ -84,14 +84,15 @@ std::string Untried(const PointAnalysis& point, const profile::Profile& profile,
     share += one;
   }
   if (share < kLeastTogether) return "";
-  const std::string larger = share >= kManyTogether ? LargerUnit(names.word()) : "";
+  const profile::UnitKind larger = LargerUnit(names.word());
+  const bool run_longer = share < kManyTogether || larger == profile::UNIT_KIND_UNKNOWN;
   return absl::StrFormat(
       "Not tried yet: %s, each with less than %s %% of the samples, %s %s %% together; %s",
       names.Count(count), PercentText(kLeastShareOfRow), count == 1 ? "has" : "have",
       PercentText(share),
-      larger.empty()
+      run_longer
           ? std::string("run longer")
-          : absl::StrCat("look at larger parts with `", CommandWith(larger, profile), "`"));
+          : absl::StrCat("look at larger parts with `", CommandByUnit(larger, profile), "`"));
 }
 
 std::string SmallLegend(const std::string& unit_word) {

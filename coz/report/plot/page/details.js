@@ -115,8 +115,8 @@ const details = {
 
   closer(unit) {
     if (unit.kind === 'group' || !data.sessions.length) return null;
-    const option = unit.kind === 'line' ? `--fixed-line=${shellWord(unit.place)}` : `--unit=${unit.kind} --fixed-unit=${shellWord(unit.place)}`;
-    return element('section', {}, element('h3', {}, `Look closer at this ${unit.kind}`), commandBox(data.command_with.replace('OPTION', () => option)));
+    const command = data.look_closer.replace('--fixed-line FIXED_UNIT', () => `--fixed-line ${shellWord(unit.place)}`);
+    return element('section', {}, element('h3', {}, `Look closer at this ${unit.kind}`), commandBox(command));
   },
 };
 
