@@ -90,8 +90,8 @@ TEST_F(LauncherTest, EndNamesTheProgramThatRan) {
 TEST_F(LauncherTest, EndNamesTheProgramThatAScopeMissed) {
   const CommandResult nothing =
       Run({"--follow=all", "-b", "%bussy"}, {Puppet("starter"), Puppet("busy"), "1"});
-  EXPECT_THAT(nothing.errors, HasSubstr("--binary-scope=%bussy matched no binary that was loaded; "
-                                        "the program that ran is busy\n"));
+  EXPECT_THAT(nothing.errors, HasSubstr("--binary-scope=%bussy matched no binary in which samples "
+                                        "were taken; the program that ran is busy\n"));
   Paste(nothing.errors);
 }
 

@@ -104,6 +104,11 @@ std::string PlaceOfWork(const NothingContext& context) {
 
 NothingMeasured ExplainUnscoped(const NothingContext& context) {
   constexpr char kWhat[] = "no sample fell on a line in scope";
+  if (!context.by_library.empty()) {
+    return {"no sample fell on a function in scope, as its code hardly ran or has no symbols",
+            absl::StrCat("install its debug symbols, or measure it as a whole: `",
+                         context.by_library, "`")};
+  }
   if (context.programs.worker.empty()) {
     return {kWhat, absl::StrCat("build with -g, or widen the scope: `", context.next.widened, "`")};
   }
@@ -185,6 +190,15 @@ std::string FailureOf(const profile::Profile& profile, const ProgramsRun& progra
       IsLauncher(session) && !programs.others_ran ? ", before it started another program" : "");
 }
 
+// Whether functions of binaries that were named are the units.
+bool AreFunctionsOfNamed(const profile::Options& options) {
+  const auto& scope = options.binary_scope();
+  return options.unit_kind() == profile::UNIT_KIND_FUNCTION && !scope.empty() &&
+         std::none_of(scope.begin(), scope.end(), [](const std::string& pattern) {
+           return pattern == "MAIN" || pattern == "%" || pattern == "*";
+         });
+}
+
 }  // namespace
 
 NothingContext ContextOf(const profile::Profile& profile) {
@@ -199,6 +213,9 @@ NothingContext ContextOf(const profile::Profile& profile) {
   context.has_short_experiments = experiment_ns != 0 && experiment_ns <= kShortNs;
   if (context.is_attached) context.programs.worker.clear();  // coz has started none
   context.next = NextCommandsOf(session, context.programs.worker);
+  if (context.programs.worker.empty() && AreFunctionsOfNamed(session.options())) {
+    context.by_library = CommandByUnit(profile::UNIT_KIND_LIBRARY, profile);
+  }
   return context;
 }
 

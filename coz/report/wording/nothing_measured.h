@@ -52,6 +52,9 @@ struct NothingContext {
   std::string unit;                 // kUnit
   std::string binary;               // kTable
   std::string why_no_table;         // kTable: a clause
+  // kSampleInScope: by libraries, which need no symbols, where functions of some that were named
+  // were looked for. Else empty.
+  std::string by_library;
 };
 
 // As far as a profile tells.

@@ -138,6 +138,20 @@ TEST(NothingMeasuredTest, RemedyNamesTheProgramThatALauncherRan) {
 }
 
 // A launcher that has failed before its program came.
+TEST(NothingMeasuredTest, LibrariesWithoutSymbolsAreMeasuredAsAWhole) {
+  SyntheticProfile made({}, {});
+  AddCounts(made, 0, &made.profile());
+  profile::Options* const options = made.profile().mutable_session(0)->mutable_options();
+  options->add_binary_scope("%libm.so%");
+  EXPECT_EQ(WhatIsMissing(made.profile()), "no sample fell on a line in scope");
+  options->set_unit_kind(profile::UNIT_KIND_FUNCTION);
+  const NothingMeasured nothing = Explain(MissingPart::kSampleInScope, ContextOf(made.profile()));
+  EXPECT_THAT(nothing.what,
+              StartsWith("no sample fell on a function in scope, as its code hardly "));
+  EXPECT_THAT(nothing.remedy, HasSubstr("coz run --unit=library --binary-scope=%libm.so% --- "));
+  EXPECT_THAT(nothing.remedy, Not(HasSubstr("build with -g")));
+}
+
 TEST(NothingMeasuredTest, FailureIsSaidAsItWas) {
   profile::Profile profile;
   profile::Session* session = profile.add_session();

@@ -24,6 +24,7 @@ std::vector<std::string> NeverFound(const RunOptions& options, const UnitIndex& 
     missing.push_back(absl::StrFormat("--exclude=%s matched no code that was loaded",
                                       units.rules().exclude[i].text()));
   }
+  // A binary is announced by its first sample, so one that was loaded alone is not known.
   for (const std::string& pattern : options.binary_scope) {
     const sourcemap::BinaryScope scope({pattern});
     const bool is_found = std::any_of(
@@ -36,7 +37,7 @@ std::vector<std::string> NeverFound(const RunOptions& options, const UnitIndex& 
           "start node with --perf-basic-prof, or type jcmd PID Compiler.perfmap for java");
     } else if (!is_found) {
       missing.push_back(absl::StrFormat(
-          "--binary-scope=%s matched no binary that was loaded%s", pattern,
+          "--binary-scope=%s matched no binary in which samples were taken%s", pattern,
           worker.empty() ? "" : absl::StrCat("; the program that ran is ", worker)));
     }
   }
