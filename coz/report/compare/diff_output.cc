@@ -113,7 +113,7 @@ std::string DiffText(const ProfileDiff& diff, size_t max_lines) {
                   absl::StrCat(GainHead(), " before"), "after"});
     for (size_t i = 0; i < Shown(point, max_lines); ++i) {
       const LineDiff& line = point.lines[i];
-      table.AddRow({Words(line.change), ElideFront(Name(line), kNameWidth),
+      table.AddRow({Words(line.change), ElidePath(Name(line), kNameWidth),
                     ShortenFunction(line.shown_detail, kNameWidth / 2),
                     GainOrNone(line.before_gain), GainOrNone(line.after_gain)});
     }

@@ -175,7 +175,7 @@ std::string HistoryText(const History& history) {
   table.AddRow({"date", "line", "point", "line faster", "predicted", "happened", "outcome"});
   for (const HistoryEntry& entry : history.entries) {
     const Verification& v = entry.verification;
-    table.AddRow({Date(entry.time_s), ElideFront(Printable(v.line), kHistoryNameWidth),
+    table.AddRow({Date(entry.time_s), ElidePath(Printable(v.line), kHistoryNameWidth),
                   Printable(v.point), absl::StrFormat("%.0f %%", v.line_speedup.value * 100),
                   absl::StrFormat("%+.1f %%", v.predicted.value * 100),
                   absl::StrFormat("%+.1f %%", v.happened.value * 100),

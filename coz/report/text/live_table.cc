@@ -83,14 +83,14 @@ std::vector<std::string> LiveTable(const AnalyzedProfile& whole, int rows, int c
     for (size_t i = 0; i < point->lines.size() && static_cast<int>(i) < rows - 2; ++i) {
       const LineAnalysis& line = point->lines[i];
       table.AddRow(
-          {absl::StrCat(i + 1), ElideFront(ShortName(whole.table.units[line.unit]), name_width),
+          {absl::StrCat(i + 1), ElidePath(ShortName(whole.table.units[line.unit]), name_width),
            GainText(HeadlineOf(line)), shapes ? ShapeText(line) : "", VerdictText(line, context)});
     }
     const int left = rows - 2 - static_cast<int>(point->lines.size());
     for (int i = 0; i < left && i < static_cast<int>(point->set_aside.size()); ++i) {
       const LineSetAside& line = point->set_aside[static_cast<size_t>(i)];
       const bool is_small = line.reason == SetAsideReason::kSmall;
-      table.AddRow({"-", ElideFront(ShortName(whole.table.units[line.unit]), name_width),
+      table.AddRow({"-", ElidePath(ShortName(whole.table.units[line.unit]), name_width),
                     is_small ? GainText(HeadlineOfLimit(line.gain_limit)) : "", "",
                     absl::StrCat(SetAsideWord(line), Remaining(RemainingNs(line, context)))});
     }

@@ -169,6 +169,15 @@ std::string ElideEnd(absl::string_view text, int width) {
   return absl::StrCat(text.substr(0, end), kEllipsis);
 }
 
+std::string ElidePath(absl::string_view path, int width) {
+  const absl::string_view name = path.substr(path.rfind('/') + 1);
+  if (DisplayWidth(path) <= width || DisplayWidth(name) < width) return ElideFront(path, width);
+  const int end_width = (width - 1) / 3;
+  absl::string_view end = name;
+  while (DisplayWidth(end) > end_width) end.remove_prefix(Decode(end).bytes);
+  return absl::StrCat(ElideEnd(name, width - end_width), end);
+}
+
 std::string ShortenFunction(absl::string_view function, int width) {
   std::string name(function);
   if (DisplayWidth(name) <= width) return name;

@@ -33,6 +33,9 @@ std::string Counted(uint64_t n, absl::string_view noun);
 // (names).
 std::string ElideFront(absl::string_view text, int width);
 std::string ElideEnd(absl::string_view text, int width);
+// Folders at the front first, then amid the file's name, whose start tells most:
+// "…/lib/ext.so", "ext.cpython-3…nux-gnu.so".
+std::string ElidePath(absl::string_view path, int width);
 
 // Drops return types, template arguments and parameters as far as needed:
 // "ns::f<int>(long)" → "ns::f<…>(…)" → "ns::f" → "f".

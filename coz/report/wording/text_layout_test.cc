@@ -67,6 +67,11 @@ TEST(TextLayoutTest, ElidingNeverExceedsTheWidth) {
   EXPECT_EQ(ElideEnd("日本語", 4), "日…");
   EXPECT_EQ(ElideFront("日本語", 4), "…語");
   EXPECT_EQ(ElideEnd("abc", 3), "abc");
+  EXPECT_EQ(ElidePath("/src/long/path.cc:12", 20), "/src/long/path.cc:12");
+  EXPECT_EQ(ElidePath("/src/long/path.cc:12", 13), "…g/path.cc:12");
+  EXPECT_EQ(ElidePath("/usr/lib/ext.cpython-311-x86_64-linux-gnu.so", 25),
+            "ext.cpython-311-…x-gnu.so");
+  EXPECT_EQ(ElidePath("/src/日本語日本語.cc", 8), "日本…cc");
   EXPECT_EQ(ElideEnd("abc", 0), "");
 }
 

@@ -114,13 +114,13 @@ std::string UnitNames::DetailOf(const UnitRow& row) const {
 
 std::string UnitNames::ShortPlace(size_t unit, int width) const {
   const UnitRow& row = table_.units[unit];
-  if (!IsNamed(row)) return ElideFront(Place(unit), width);
+  if (!IsNamed(row)) return ElidePath(Place(unit), width);
   const std::string group = ElideEnd(ThreadGroup(row), width / 2);
   return absl::StrCat(ShortenNamed(row, ShownFunction(row), width - DisplayWidth(group)), group);
 }
 
 std::string UnitNames::ShortDetail(size_t unit, int width) const {
-  return IsNamed(table_.units[unit]) ? ElideFront(Detail(unit), width)
+  return IsNamed(table_.units[unit]) ? ElidePath(Detail(unit), width)
                                      : ShortenFunction(Detail(unit), width);
 }
 
