@@ -158,6 +158,8 @@ void AddCompareCommands(CLI::App& app, int* exit_status) {
       "history", "the score of the predictions that were verified with --record");
   history->add_option("file", arguments->history, "the history (default coz-history.jsonl)");
   history->add_flag("--json", arguments->json, "as JSON (docs/compare.md)");
+  SetExamples(history, {{"history", "the outcomes in coz-history.jsonl"},
+                        {"history ci/predictions.jsonl --json", "for programs"}});
   history->callback([arguments, exit_status] { *exit_status = Report(ShowHistory(*arguments)); });
 }
 

@@ -21,6 +21,7 @@
 #include "coz/report/text/live_table.h"
 #include "coz/report/wording/text_layout.h"
 #include "tools/command_line.h"
+#include "tools/documentation/command_tree.h"
 #include "tools/seconds.h"
 
 namespace coz {
@@ -133,6 +134,8 @@ void AddWatchCommand(CLI::App& app, int* exit_status) {
       ->check(NumberIn(CLI::Range(0.1, 3600.0)))
       ->type_name("SECONDS");
   command->add_flag("--once", arguments->once, "show it once and end");
+  SetExamples(command, {{"watch", "profile.pb, while coz run makes it in another terminal"},
+                        {"watch --once all.pb", "what it has by now"}});
   command->callback([arguments, exit_status] { *exit_status = Report(Watch(*arguments).Run()); });
 }
 

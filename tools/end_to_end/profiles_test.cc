@@ -25,6 +25,7 @@ using ::coz::testing::CommandResult;
 using ::coz::testing::ExpectOneSentence;
 using ::coz::testing::kUsageStatus;
 using ::coz::testing::RunfilePath;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -308,6 +309,14 @@ TEST_F(ProfilesTest, DiffVerifyAndHistoryTellOneStory) {
   EXPECT_EQ(by_percent("50%").output, by_percent("50").output);
   EXPECT_THAT(Coz({"history"}).output, HasSubstr("1 of 1 predictions held"));
   EXPECT_EQ(nlohmann::json::parse(Coz({"history", "--json"}).output)["held"], 1);
+}
+
+TEST_F(ProfilesTest, CommandsThatReadProfilesHaveExamplesOfTheirOwn) {
+  for (const char* command : {"diff", "verify", "history", "watch", "merge", "export", "report"}) {
+    const std::string help = Coz({command, "--help"}).output;
+    EXPECT_THAT(help, ContainsRegex(absl::StrCat("Examples:\n *[^ ]*coz ", command))) << command;
+    EXPECT_THAT(help, Not(HasSubstr("coz demo"))) << command;
+  }
 }
 
 TEST_F(ProfilesTest, ComparisonsNameWhatIsWrong) {
