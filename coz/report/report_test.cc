@@ -775,6 +775,16 @@ std::string MarkdownOf(const profile::Profile& profile, int max_lines = 20) {
   return out.str();
 }
 
+TEST(ReportMarkdownTest, TheVerdictIsSaidOnce) {
+  SyntheticOptions noisy;
+  noisy.noise = 0.3;
+  SyntheticProfile made(noisy, {{"/src/a.cc", 5, "A()", 0.5, 0.2, {}}});
+  for (int i = 0; i < 12; ++i) made.AddExperiment(0, i % 4 * 0.3);
+  const std::string text = MarkdownOf(made.profile());
+  EXPECT_THAT(text, HasSubstr(" | not yet known | "));
+  EXPECT_THAT(text, Not(HasSubstr(" | not yet known | not yet known")));
+}
+
 TEST(ReportMarkdownTest, LinesThatWereNotTriedAreNamed) {
   const std::string text = MarkdownOf(HardlyTried());
   EXPECT_THAT(text, ContainsRegex("\nSet aside, with too little data for a figure: 2 lines: "

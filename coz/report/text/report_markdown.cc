@@ -10,6 +10,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "coz/report/text/report_notes.h"
 #include "coz/report/wording/headline.h"
 #include "coz/report/wording/nothing_measured.h"
@@ -52,6 +54,20 @@ std::string SetAside(const PointAnalysis& point, const UnitNames& names, int max
                       named < count ? absl::StrCat(", and ", count - named, " more") : "", "\n");
 }
 
+// The sentence without the verdict, which has a column of its own.
+std::string BesideVerdict(const LineAnalysis& line, const PointRow& row,
+                          const VerdictContext& context) {
+  const std::string sentence = VerdictSentence(line, row, context);
+  absl::string_view rest = sentence;
+  if (!absl::ConsumePrefix(&rest, VerdictWord(line))) return sentence;
+  if (rest.empty()) return "";
+  if (!absl::ConsumePrefix(&rest, ", and ") && !absl::ConsumePrefix(&rest, ", ") &&
+      !absl::ConsumePrefix(&rest, "; ") && !absl::ConsumePrefix(&rest, ": ")) {
+    return sentence;
+  }
+  return std::string(rest);
+}
+
 void AddPoint(const PointAnalysis& point, const ExperimentTable& table, const UnitNames& names,
               const VerdictContext& context, int max_lines, std::string* text) {
   const PointRow& row = table.points[point.point];
@@ -67,7 +83,7 @@ void AddPoint(const PointAnalysis& point, const ExperimentTable& table, const Un
     const LineAnalysis& line = point.lines[i];
     absl::StrAppend(text, "| ", Code(names.Place(line.unit)), " | ", Code(names.Detail(line.unit)),
                     " | ", GainText(HeadlineOf(line)), " | ", names.Share(line.unit), " | ",
-                    VerdictWord(line), " | ", Cell(VerdictSentence(line, row, context)), " |\n");
+                    VerdictWord(line), " | ", Cell(BesideVerdict(line, row, context)), " |\n");
   }
   if (shown < point.lines.size()) {
     absl::StrAppend(text, "\nand ", names.Count(point.lines.size() - shown), " more\n");

@@ -16,6 +16,7 @@ constexpr double kWidthOfPlace = 0.15;
 constexpr double kWidthOfRange = 0.45;
 // From here on a curve is not called straight.
 constexpr double kMayBend = 0.3;
+constexpr double kLeastSlopeShown = 0.005;
 
 double SpeedupOf(const LineAnalysis& line) {
   const Curve& curve = line.curve;
@@ -65,7 +66,7 @@ std::string AfterRange(const Bend& bend) {
 
 std::string WithSign(const Estimate& gain) {
   std::string text = WithInterval(gain);
-  if (gain.value > 0 && text[0] != '0') text.insert(0, "+");
+  if (gain.value > 0 && PercentText(gain.value) != "0") text.insert(0, "+");
   return text;
 }
 
@@ -74,6 +75,14 @@ std::string AtTheEnd(const Curve& curve) {
   const CurvePoint& last = curve.points.back();
   return absl::StrCat("at ", PercentText(last.virtual_speedup),
                       " %: ", WithSign(last.program_speedup));
+}
+
+// Whether the slope has another sign than the gain beside it, as the curve is not quite straight.
+bool IsOtherwiseAtQuoted(const LineAnalysis& line) {
+  if (line.curve.points.empty()) return false;
+  const double gain = line.curve.At(SpeedupOf(line)).value;
+  const bool is_shown = PercentText(gain) != "0" && std::fabs(line.slope.value) >= kLeastSlopeShown;
+  return is_shown && (gain > 0) != (line.slope.value > 0);
 }
 
 Estimate Scaled(const Estimate& slope, double speedup) {
@@ -122,7 +131,9 @@ std::string ShapeText(const LineAnalysis& line) {
   if (line.by_samples) return "by its samples";
   std::string beyond = BeyondBend(line.curve);
   if (!beyond.empty()) return beyond;
-  const double value = std::fabs(line.slope.value) < 0.005 ? 0 : line.slope.value;  // no "-0.00"
+  if (IsOtherwiseAtQuoted(line)) return AtTheEnd(line.curve);
+  const double value =
+      std::fabs(line.slope.value) < kLeastSlopeShown ? 0 : line.slope.value;  // no "-0.00"
   return absl::StrFormat("slope %.2f %s", value, PlusMinus(line.slope));
 }
 

@@ -91,6 +91,19 @@ TEST(HeadlineTest, ABendThatMayComeLaterDoesNotChangeTheSpeedupThatIsQuoted) {
   EXPECT_EQ(GainText(HeadlineOf(line)), "+12 % (11 to 13)");
 }
 
+TEST(HeadlineTest, SmallGainsHaveTheirSign) {
+  EXPECT_EQ(GainText(HeadlineOf(Line(0.02, 1, 0))), "+0.6 % (-0.4 to 2)");
+  EXPECT_EQ(GainText(HeadlineOf(Line(0.001, 1, 0))), "0 % (-1 to 1)");
+}
+
+// The curve falls at first, and its slope over all is a gain.
+TEST(HeadlineTest, ASlopeThatContradictsTheGainIsNotSaid) {
+  LineAnalysis line = Line(-0.06, 1, 0);
+  line.slope = {0.01, -0.5, 0.5};
+  line.curve.points.back().program_speedup = {0.04, -0.3, 0.4};
+  EXPECT_EQ(HeadlineText(line), "30 % faster: -2 % (-3 to -0.8), at 100 %: +4 % (-30 to 40)");
+}
+
 TEST(HeadlineTest, ALineThatWasTriedLessFarSaysHowFar) {
   LineAnalysis line = Line(0.5, 1, 0);
   line.curve.points.resize(5);
