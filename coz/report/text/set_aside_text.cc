@@ -12,6 +12,7 @@
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/small_units.h"
 #include "coz/report/wording/text_layout.h"
+#include "coz/report/wording/verdict.h"
 
 namespace coz::report {
 namespace {
@@ -66,26 +67,28 @@ absl::string_view ReasonInWords(SetAsideReason reason) {
   return "";
 }
 
-// Of the units that experiments may still decide, that with most samples. `first` is it among those
-// that are set aside.
-size_t MostOpenUnit(const PointAnalysis& point, const LineSetAside& first, const UnitNames& names) {
+// Of the units that a longer run may decide, that with most samples. `first` is it among those that
+// are set aside.
+size_t MostOpenUnit(const PointAnalysis& point, const LineSetAside& first, const UnitNames& names,
+                    const VerdictContext& context) {
   size_t most = first.unit;
   for (const LineAnalysis& line : point.lines) {
-    const bool is_open = line.verdict == Verdict::kCannotTell && line.missed_in_stretch_ns == 0;
-    if (is_open && names.ShareOf(line.unit) > names.ShareOf(most)) most = line.unit;
+    if (RemainingNs(line, context).has_value() && names.ShareOf(line.unit) > names.ShareOf(most))
+      most = line.unit;
   }
   return most;
 }
 
 std::string Advice(const PointAnalysis& point, const LineSetAside& first,
-                   const profile::Profile& profile, const UnitNames& names) {
+                   const profile::Profile& profile, const ExperimentTable& table,
+                   const UnitNames& names) {
   if (first.reason == SetAsideReason::kFewVisits) {
     return "run longer, or put a progress point where it is visited more often";
   }
   const profile::Options options =
       profile.session_size() == 0 ? profile::Options() : profile.session(0).options();
   const char* more = options.end_to_end() ? "make more runs, with --repeat=40" : "run longer";
-  const size_t unit = MostOpenUnit(point, first, names);
+  const size_t unit = MostOpenUnit(point, first, names, {{}, table.run_time_ns, &profile});
   if (!names.IsLine(unit)) return more;
   return absl::StrCat(more, ", or look at one line with `",
                       Printable(FixedUnitCommand(options, names.Place(unit))), TargetWords(profile),
@@ -110,8 +113,8 @@ std::string NotShown(const std::vector<LineSetAside>& lines, size_t shown, const
 }
 
 std::string LackingText(const PointAnalysis& point, const std::vector<LineSetAside>& lines,
-                        const profile::Profile& profile, const UnitNames& names,
-                        uint64_t min_visits, const TextOptions& options) {
+                        const profile::Profile& profile, const ExperimentTable& table,
+                        const UnitNames& names, uint64_t min_visits, const TextOptions& options) {
   std::map<SetAsideReason, size_t> reasons;
   for (const LineSetAside& line : lines) ++reasons[line.reason];
   std::string text = absl::StrCat("  Set aside: ");
@@ -121,18 +124,18 @@ std::string LackingText(const PointAnalysis& point, const std::vector<LineSetAsi
     separator = "; ";
   }
   absl::StrAppend(&text, "\n");
-  TextTable table({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
+  TextTable rows({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
   const size_t shown = AsideShown(lines.size(), options);
   const int room = options.width - kSetAsideColumns;
   const int place = std::max(kMinPlace, room - kLacksColumns);
   for (size_t i = 0; i < shown; ++i) {
     const LineSetAside& line = lines[i];
-    table.AddRow({names.ShortPlace(line.unit, place), names.Share(line.unit),
-                  absl::StrCat(line.experiments, " exp."),
-                  ElideEnd(Lacks(line, min_visits), room - place)});
+    rows.AddRow({names.ShortPlace(line.unit, place), names.Share(line.unit),
+                 absl::StrCat(line.experiments, " exp."),
+                 ElideEnd(Lacks(line, min_visits), room - place)});
   }
-  absl::StrAppend(&text, table.Render(4), NotShown(lines, shown, names));
-  absl::StrAppend(&text, "    next: ", Advice(point, lines.front(), profile, names), "\n");
+  absl::StrAppend(&text, rows.Render(4), NotShown(lines, shown, names));
+  absl::StrAppend(&text, "    next: ", Advice(point, lines.front(), profile, table, names), "\n");
   return text;
 }
 
@@ -145,7 +148,8 @@ std::string SetAsideText(const PointAnalysis& point, const profile::Profile& pro
                                   [](const LineSetAside& line) { return IsSmall(line); });
   const std::vector<LineSetAside> lacking(point.set_aside.begin(), small);
   std::string text;
-  if (!lacking.empty()) text = LackingText(point, lacking, profile, names, min_visits, options);
+  if (!lacking.empty())
+    text = LackingText(point, lacking, profile, table, names, min_visits, options);
   for (const std::string& sentence : {SmallUnits(point, names), Spread(point, profile, names),
                                       Untried(point, profile, table, names)}) {
     if (!sentence.empty()) absl::StrAppend(&text, "  ", sentence, "\n");
