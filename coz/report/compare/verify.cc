@@ -374,10 +374,10 @@ std::string OutcomeText(const Verification& v) {
     case Outcome::kTooLow:
       return "the prediction was too low, more came of it";
     case Outcome::kUntested:
-      return absl::StrFormat(IsLineSpeedupOpen(v)
-                                 ? "not tested, as it is not known whether the %s became faster"
-                                 : "not tested, as the %s did not become faster",
-                             v.unit_word);
+      return IsLineSpeedupOpen(v)
+                 ? absl::StrCat("not tested, as it is not known whether the ", v.unit_word,
+                                " became faster")
+                 : absl::StrCat("not tested, as the ", v.unit_word, " did not become faster");
     case Outcome::kUnclear:
       return "not known, as the runs may as well have been equally fast";
   }
