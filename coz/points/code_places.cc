@@ -48,7 +48,7 @@ constexpr char kEndbr64[] = "\xf3\x0f\x1e\xfa";
 std::string Demangle(const char* name) {
   int status = 0;
   char* demangled = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-  std::string result(demangled != nullptr ? WithoutRustHash(demangled) : name);
+  std::string result = demangled != nullptr ? ReadableRustName(demangled) : name;
   free(demangled);
   return result;
 }

@@ -65,7 +65,7 @@ std::string ReadableName(const char* linkage_name, const char* name) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> demangled(
       abi::__cxa_demangle(linkage.c_str(), nullptr, nullptr, &status), std::free);
-  if (demangled != nullptr) return Shortened(std::string(WithoutRustHash(demangled.get())));
+  if (demangled != nullptr) return Shortened(ReadableRustName(demangled.get()));
   return Shortened(name != nullptr ? name : linkage);
 }
 

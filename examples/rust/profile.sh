@@ -6,7 +6,11 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 seconds=${1:-20}
 source "$root/bench/awake.sh"
-command -v rustc >/dev/null || { echo "profile.sh: rustc is not on this machine; install Rust 1.77 or later" >&2; exit 1; }
+version=$(rustc --version 2>/dev/null | cut -d' ' -f2) || version=none
+if [[ $version == none ]] || ! printf '1.77\n%s\n' "$version" | sort --check=quiet --version-sort; then
+  echo "profile.sh: needs rustc 1.77 or later, actual $version; install it as https://rustup.rs says" >&2
+  exit 1
+fi
 coz=$root/bazel-bin/tools/coz
 [[ -x $coz ]] || (cd "$root" && ./bazelw build //tools:coz)
 folder=$(mktemp -d)

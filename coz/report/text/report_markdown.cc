@@ -57,7 +57,7 @@ std::string SetAside(const PointAnalysis& point, const UnitNames& names, int max
 // The sentence without the verdict, which has a column of its own.
 std::string BesideVerdict(const LineAnalysis& line, const PointRow& row,
                           const VerdictContext& context) {
-  const std::string sentence = VerdictSentence(line, row, context);
+  std::string sentence = VerdictSentence(line, row, context);
   absl::string_view rest = sentence;
   if (!absl::ConsumePrefix(&rest, VerdictWord(line))) return sentence;
   if (rest.empty()) return "";

@@ -1,0 +1,39 @@
+#include "coz/base/symbol_name.h"
+
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+TEST(SymbolNameTest, VersionsAreNoPartOfAName) {
+  EXPECT_EQ(WithoutSymbolVersion("deflate@@ZLIB_1.2"), "deflate");
+  EXPECT_EQ(WithoutSymbolVersion("@plt"), "@plt");
+}
+
+TEST(SymbolNameTest, NamesOfRustAreAsInTheSource) {
+  const char* const hash = "::h0123456789abcdef";
+  const auto readable = [hash](const std::string& name) { return ReadableRustName(name + hash); };
+  EXPECT_EQ(readable("prog::work"), "prog::work");
+  EXPECT_EQ(readable("prog::main::_$u7b$$u7b$closure$u7d$$u7d$"), "prog::main::{{closure}}");
+  EXPECT_EQ(readable("_$LT$prog..Tree$LT$T$GT$$u20$as$u20$prog..Visit$GT$::visit_all"),
+            "<prog::Tree<T> as prog::Visit>::visit_all");
+  EXPECT_EQ(readable("prog::f$C$$RF$$BP$$SP$$LP$$RP$"), "prog::f,&*@()");
+}
+
+TEST(SymbolNameTest, WhatIsNoEscapeStays) {
+  const std::string hash = "::h0123456789abcdef";
+  for (const char* name : {"a$b", "a$XY$b", "a$u7$", "a$u00$", "a$uzz$", "$", "a.b", "_x"}) {
+    EXPECT_EQ(ReadableRustName(name + hash), name);
+  }
+}
+
+// A class of C++ may have any name.
+TEST(SymbolNameTest, OtherNamesStay) {
+  for (const char* name :
+       {"", "std::vector<int>::h", "a$LT$b", "shop::h0123456789abcdeg", "_$LT$"}) {
+    EXPECT_EQ(ReadableRustName(name), name);
+  }
+}
+
+}  // namespace
+}  // namespace coz
