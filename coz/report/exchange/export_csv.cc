@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "coz/report/format/unit_kind.h"
 #include "coz/report/json/report_json.h"
 
 namespace coz::report {

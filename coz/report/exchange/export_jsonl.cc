@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coz/report/format/unit_kind.h"
 #include "coz/report/json/report_json.h"
 #include "nlohmann/json.hpp"
 

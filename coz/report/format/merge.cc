@@ -16,6 +16,7 @@
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_io_error.h"
 #include "coz/report/format/profile_reader.h"
+#include "coz/report/format/unit_kind.h"
 
 namespace coz::report {
 namespace {
@@ -74,22 +75,10 @@ struct Identity {
   }
 };
 
-// As typed.
-const char* UnitOption(profile::UnitKind kind) {
-  switch (kind) {
-    case profile::UNIT_KIND_FUNCTION:
-      return "function";
-    case profile::UNIT_KIND_FILE:
-      return "file";
-    case profile::UNIT_KIND_LIBRARY:
-      return "library";
-    case profile::UNIT_KIND_PATH:
-      return "path";
-    case profile::UNIT_KIND_WAIT:
-      return "wait";
-    default:
-      return "line";
-  }
+// Early profiles are of lines, and do not say so.
+profile::UnitKind UnitKindOf(const profile::Options& options) {
+  const bool is_said = options.unit_kind() != profile::UNIT_KIND_UNKNOWN;
+  return is_said ? options.unit_kind() : profile::UNIT_KIND_LINE;
 }
 
 class Merger {
@@ -215,7 +204,7 @@ class Merger {
     const std::string given = session.options().given();
     const std::string threads = absl::StrJoin(session.options().thread(), ",");
     const std::string groups = absl::StrJoin(session.options().thread_group(), ",");
-    const std::string unit = UnitOption(session.options().unit_kind());
+    const std::string unit = UnitKindId(UnitKindOf(session.options()));
     if (!given_.has_value()) {
       given_ = {input, given};
       unit_ = unit;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "coz/report/format/unit_kind.h"
 #include "coz/report/json/report_json.h"
 #include "nlohmann/json.hpp"
 

@@ -19,6 +19,7 @@
 #include "coz/report/analysis/thread_table.h"
 #include "coz/report/analysis/wait_times.h"
 #include "coz/report/format/profile.pb.h"
+#include "coz/report/format/unit_kind.h"
 #include "coz/report/json/apis_json.h"
 #include "coz/report/json/threads_json.h"
 #include "coz/report/statistics/curve.h"
@@ -407,27 +408,6 @@ const char* SetAsideId(SetAsideReason reason) {
       return "not_tried";
   }
   return "";
-}
-
-const char* UnitKindId(profile::UnitKind kind) {
-  switch (kind) {
-    case profile::UNIT_KIND_LINE:
-      return "line";
-    case profile::UNIT_KIND_FUNCTION:
-      return "function";
-    case profile::UNIT_KIND_FILE:
-      return "file";
-    case profile::UNIT_KIND_LIBRARY:
-      return "library";
-    case profile::UNIT_KIND_PATH:
-      return "path";
-    case profile::UNIT_KIND_GROUP:
-      return "group";
-    case profile::UNIT_KIND_WAIT:
-      return "wait";
-    default:
-      return "unknown";
-  }
 }
 
 const char* PointKindId(profile::ProgressPointKind kind) {

@@ -35,7 +35,6 @@ std::string JsonText(const nlohmann::ordered_json& json, int indent = -1);
 // instead); why a line is set aside; kinds.
 const char* VerdictId(Verdict verdict);
 const char* SetAsideId(SetAsideReason reason);
-const char* UnitKindId(profile::UnitKind kind);
 const char* PointKindId(profile::ProgressPointKind kind);
 
 }  // namespace coz::report

@@ -50,6 +50,7 @@
 #include "absl/strings/string_view.h"
 #include "coz/report/analysis/latency_summary.h"
 #include "coz/report/analysis/session_facts.h"
+#include "coz/report/format/unit_kind.h"
 #include "coz/report/json/report_json.h"
 #include "coz/report/plot/run_facts.h"
 #include "coz/report/plot/source_lines.h"

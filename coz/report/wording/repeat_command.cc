@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "coz/base/sampling_period.h"
 #include "coz/report/analysis/session_facts.h"
+#include "coz/report/format/unit_kind.h"
 #include "coz/report/wording/text_layout.h"
 
 namespace coz::report {
@@ -50,21 +51,11 @@ void AddNumber(absl::string_view option, double value, Words* words) {
 
 double Seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 
+// Lines are the default, and groups have an option of their own.
 std::string UnitKindOption(profile::UnitKind kind) {
-  switch (kind) {
-    case profile::UNIT_KIND_FUNCTION:
-      return "function";
-    case profile::UNIT_KIND_FILE:
-      return "file";
-    case profile::UNIT_KIND_LIBRARY:
-      return "library";
-    case profile::UNIT_KIND_PATH:
-      return "path";
-    case profile::UNIT_KIND_WAIT:
-      return "wait";
-    default:
-      return "";
-  }
+  const bool is_said = kind != profile::UNIT_KIND_UNKNOWN && kind != profile::UNIT_KIND_LINE &&
+                       kind != profile::UNIT_KIND_GROUP;
+  return is_said ? UnitKindId(kind) : "";
 }
 
 void AddScopes(const profile::Options& options, Words* words) {
