@@ -110,7 +110,7 @@ class Merger {
     in_this_input_.clear();
     left_out_.clear();
     identified_.clear();
-    const absl::Status read = ReadRecordsOf(input, &stats, [&](const profile::Profile& record) {
+    absl::Status read = ReadRecordsOf(input, &stats, [&](const profile::Profile& record) {
       if (status.ok()) status = TakeRecord(input, record);
     });
     if (!status.ok()) return status;
