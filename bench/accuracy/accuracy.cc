@@ -298,6 +298,7 @@ int Main(int argc, char** argv) {
   bool realtime = false;
   bool may_halt = false;
   int beside = 0;
+  double beside_lifetime_s = 0;
   double quota = 0;
   CLI::App app(
       "Predicted against real speedups of programs whose lines can really be made faster.");
@@ -333,6 +334,9 @@ int Main(int argc, char** argv) {
                "the programs with more threads than CPUs, with the slices that the system gives");
   app.add_option("--beside", beside,
                  "processes that compute all the time beside the programs (default 0)");
+  app.add_option("--beside-lifetime", beside_lifetime_s,
+                 "seconds of CPU time after which each of them is replaced (default: never)")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--quota", quota, "CPUs that a cgroup allows the programs (default: no quota)");
   app.add_flag("--waits", arguments.waits, "the programs whose waits are made shorter");
   app.add_flag("--wide", arguments.wide,
@@ -361,7 +365,7 @@ int Main(int argc, char** argv) {
   arguments.prediction.steps_per_us = arguments.truth.steps_per_us;
   arguments.truth.threads = arguments.prediction.threads;
   // The calibration is of a CPU that nobody else uses.
-  const BusyNeighbours neighbours(beside);
+  const BusyNeighbours neighbours(beside, beside_lifetime_s);
   std::optional<testing::QuotaCgroup> cgroup;
   if (quota > 0 && !cgroup.emplace(quota).Enter()) {
     fprintf(stderr, "--quota: %s\n", cgroup->missing().c_str());

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -24,6 +25,32 @@ struct SchedulingAttributes {
   uint64_t period_ns;
 };
 
+constexpr double kForEver = 1e18;
+
+void EndWith(pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(0);
+}
+
+[[noreturn]] void Compute(double cpu_s) {
+  for (timespec used = {}; used.tv_sec + 1e-9 * used.tv_nsec < cpu_s;) {
+    for (volatile uint64_t turns = 0; turns < 1'000'000; turns = turns + 1) {
+    }
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  }
+  _exit(0);
+}
+
+void StartOne(double cpu_s) {
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    EndWith(parent);
+    Compute(cpu_s);
+  }
+  waitpid(pid, nullptr, 0);
+}
+
 }  // namespace
 
 void UseShortSlices() {
@@ -40,16 +67,15 @@ bool UseRealtime() {
   return sched_setscheduler(0, SCHED_RR, &above_the_programs) == 0;
 }
 
-BusyNeighbours::BusyNeighbours(int count) {
+BusyNeighbours::BusyNeighbours(int count, double lifetime_s) {
   const pid_t parent = getpid();
   for (int i = 0; i < count; ++i) {
     const pid_t pid = fork();
     if (pid > 0) pids_.push_back(pid);
     if (pid != 0) continue;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(0);
-    for (volatile uint64_t turns = 0;; turns = turns + 1) {
-    }
+    EndWith(parent);
+    if (lifetime_s == 0) Compute(kForEver);
+    for (;;) StartOne(lifetime_s);
   }
 }
 

@@ -19,10 +19,11 @@ void UseShortSlices();
 bool UseRealtime();
 
 // Processes that compute and never wait, as compilers do. They end with this object, or with the
-// process.
+// process. With `lifetime_s` each is replaced by another when it has computed for so long, as in a
+// build; 0: none ends.
 class BusyNeighbours {
  public:
-  explicit BusyNeighbours(int count);
+  explicit BusyNeighbours(int count, double lifetime_s = 0);
   ~BusyNeighbours();
   BusyNeighbours(const BusyNeighbours&) = delete;
   BusyNeighbours& operator=(const BusyNeighbours&) = delete;

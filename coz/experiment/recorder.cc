@@ -223,7 +223,8 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
   record.cpu_use = UseBetween(start_.cpu_use, end.cpu_use);
   record.beside = {
       end.beside.cpu_ns - start_.beside.cpu_ns, end.beside.busy_ns - start_.beside.busy_ns,
-      end.beside.ran_ns - start_.beside.ran_ns, end.beside.queued_ns - start_.beside.queued_ns};
+      end.beside.ran_ns - start_.beside.ran_ns, end.beside.queued_ns - start_.beside.queued_ns,
+      end.beside.queued_for_others_ns - start_.beside.queued_for_others_ns};
   record.most_realtime_threads = most_realtime_threads_;
 
   // Not by what was inserted: delays that threads impose on each other cancel.

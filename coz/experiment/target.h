@@ -53,6 +53,9 @@ struct BesideUse {
   uint64_t busy_ns = 0;    // meanwhile, those CPUs, for whatever program but the profiler
   uint64_t ran_ns = 0;     // meanwhile, threads of the target
   uint64_t queued_ns = 0;  // the same threads, for a CPU
+  // Of queued_ns, what other programs must have caused: while the target had a CPU for each of its
+  // threads that ran, and these ran for long at a time.
+  uint64_t queued_for_others_ns = 0;
 };
 
 // Of a CPU quota (cpu.max). Cumulative; all 0 where there is none.

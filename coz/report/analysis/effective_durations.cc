@@ -21,6 +21,7 @@ struct Surroundings {
 void Add(const ExperimentRow& row, double sign, Surroundings* sum) {
   sum->contention.ran_ns += sign * static_cast<double>(row.ran_beside_ns);
   sum->contention.queued_ns += sign * static_cast<double>(row.queued_beside_ns);
+  sum->contention.queued_for_others_ns += sign * static_cast<double>(row.queued_for_others_ns);
   sum->contention.beside_ns += sign * static_cast<double>(row.beside_cpu_ns);
   sum->contention.busy_ns += sign * static_cast<double>(row.busy_beside_ns);
   sum->periods += sign * static_cast<double>(row.quota_periods);
@@ -82,13 +83,16 @@ void SetInOrder(const std::vector<ExperimentRow*>& rows) {
 }  // namespace
 
 // Threads are also queued for each other, and for moments at each wake. Other programs may run on
-// CPUs that nobody else wants. So either figure alone is too small.
+// CPUs that nobody else wants. So either of the first two figures alone is too small. Not all other
+// programs are known, so they may also be too large; what only others can have caused is not.
 double ShareLeft(const CpuContention& contention) {
   constexpr double kLeast = 0.1;
   if (contention.ran_ns <= 0 || contention.busy_ns <= 0) return 1;
   const double unqueued = contention.ran_ns / (contention.ran_ns + contention.queued_ns);
   const double untaken = 1 - std::clamp(contention.beside_ns / contention.busy_ns, 0.0, 1.0);
-  return std::max({unqueued, untaken, kLeast});
+  const double unqueued_for_others =
+      contention.ran_ns / (contention.ran_ns + std::max(0.0, contention.queued_for_others_ns));
+  return std::max(std::min(std::max(unqueued, untaken), unqueued_for_others), kLeast);
 }
 
 void SetEffectiveDurations(std::deque<ExperimentRow>* experiments) {

@@ -22,10 +22,11 @@
 namespace coz::report {
 
 struct CpuContention {
-  double ran_ns = 0;     // the program's threads
-  double queued_ns = 0;  // the same threads, for a CPU
-  double beside_ns = 0;  // other programs that hardly wait, on the program's CPUs
-  double busy_ns = 0;    // those CPUs, for whatever program
+  double ran_ns = 0;                // the program's threads
+  double queued_ns = 0;             // the same threads, for a CPU
+  double beside_ns = 0;             // other programs that hardly wait, on the program's CPUs
+  double busy_ns = 0;               // those CPUs, for whatever program
+  double queued_for_others_ns = 0;  // of queued_ns, what no thread of the program has caused
 };
 
 // Of the CPU time that the program's threads could use, what other programs leave.

@@ -22,6 +22,12 @@ TEST(ShareLeftTest, IsWhatThreadsGetWhoHaveToWait) {
       << "a crowd: each thread is queued for the program's others, too";
 }
 
+TEST(ShareLeftTest, WhatOnlyOthersCanHaveCausedCountsWhoeverTheyAre) {
+  EXPECT_DOUBLE_EQ(ShareLeft({4, 4, 1, 8, 4}), 0.5) << "a build, of which a part is known";
+  EXPECT_DOUBLE_EQ(ShareLeft({4, 4, 1, 8, 1}), 0.8) << "a crowd, now and then";
+  EXPECT_DOUBLE_EQ(ShareLeft({4, 2, 4, 8, 2}), 4.0 / 6);
+}
+
 TEST(ShareLeftTest, IsNeverNothing) { EXPECT_DOUBLE_EQ(ShareLeft({1, 99, 9, 8}), 0.1); }
 
 // Half of the CPU time is others' from the third second on.

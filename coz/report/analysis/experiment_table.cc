@@ -75,6 +75,7 @@ ExperimentRow FiguresOf(const profile::Experiment& record) {
   row.busy_beside_ns = validity.busy_beside_ns();
   row.ran_beside_ns = validity.ran_beside_ns();
   row.queued_beside_ns = validity.queued_beside_ns();
+  row.queued_for_others_ns = validity.queued_for_others_ns();
   row.quota_periods = validity.quota_periods();
   row.quota_throttled_periods = validity.quota_throttled_periods();
   row.quota_used_ns = validity.quota_used_ns();

@@ -122,6 +122,7 @@ struct ExperimentRow {
   uint64_t busy_beside_ns = 0;
   uint64_t ran_beside_ns = 0;
   uint64_t queued_beside_ns = 0;
+  uint64_t queued_for_others_ns = 0;
   uint64_t quota_periods = 0;
   uint64_t quota_throttled_periods = 0;
   uint64_t quota_used_ns = 0;

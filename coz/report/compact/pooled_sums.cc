@@ -35,6 +35,7 @@ void AddValidity(const profile::Validity& one, profile::Validity* sum) {
   sum->set_busy_beside_ns(sum->busy_beside_ns() + one.busy_beside_ns());
   sum->set_ran_beside_ns(sum->ran_beside_ns() + one.ran_beside_ns());
   sum->set_queued_beside_ns(sum->queued_beside_ns() + one.queued_beside_ns());
+  sum->set_queued_for_others_ns(sum->queued_for_others_ns() + one.queued_for_others_ns());
   sum->set_quota_periods(sum->quota_periods() + one.quota_periods());
   sum->set_quota_throttled_periods(sum->quota_throttled_periods() + one.quota_throttled_periods());
   sum->set_quota_used_ns(sum->quota_used_ns() + one.quota_used_ns());

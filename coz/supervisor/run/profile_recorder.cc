@@ -90,6 +90,7 @@ void SetValidity(const experiment::ExperimentRecord& record, profile::Validity* 
   validity->set_busy_beside_ns(record.beside.busy_ns);
   validity->set_ran_beside_ns(record.beside.ran_ns);
   validity->set_queued_beside_ns(record.beside.queued_ns);
+  validity->set_queued_for_others_ns(record.beside.queued_for_others_ns);
   validity->set_realtime_threads(static_cast<uint32_t>(record.most_realtime_threads));
   AddTaints(record, validity);
 }

@@ -19,6 +19,10 @@
 
 namespace coz::supervisor {
 
+// Of the time for which threads were queued, what no thread of the target can have caused: all,
+// where they were at most as many as the CPUs that they may use, and ran for long at a time.
+uint64_t QueuedForOthersNs(const ThreadTimes& times, int cpus);
+
 class BesideWatch {
  public:
   explicit BesideWatch(const shared::ControlBlock* control) : control_(control) {}
@@ -27,8 +31,9 @@ class BesideWatch {
   void SetCpus(double cpus) { cpus_ = cpus; }
 
   bool is_beside() const;
-  // Looks again where the last look is some time ago. `busy_ns`: of CpuUse.
-  void Poll(uint64_t now_ns, uint64_t busy_ns);
+  // Looks again where the last look is some time ago. `busy_ns`: of CpuUse; `cpus`: how many the
+  // target may use.
+  void Poll(uint64_t now_ns, uint64_t busy_ns, int cpus);
   const experiment::BesideUse& use() const { return use_; }
 
  private:

@@ -188,7 +188,7 @@ experiment::TargetSnapshot LiveTarget::Read() {
   snapshot.cpus = load_.cpus();
   snapshot.realtime_threads = load_.realtime();
   snapshot.quota = quota_.use();
-  beside_.Poll(snapshot.now_ns, snapshot.cpu_use.busy_ns);
+  beside_.Poll(snapshot.now_ns, snapshot.cpu_use.busy_ns, snapshot.cpus);
   snapshot.beside = beside_.use();
   control_.ledger.cpus_are_shared.store(beside_.is_beside() || quota_.is_stopping() ? 1 : 0,
                                         std::memory_order_relaxed);

@@ -33,6 +33,8 @@ constexpr double kLeastGain = 0.05;
 // Waits for each second of CPU time. A load generator waits thousands of times, a compiler a few.
 constexpr uint64_t kFewWaits = 50;
 constexpr size_t kMostThreads = 32;
+// Of a process that starts. One that asks a server waits more often, however short it lives.
+constexpr uint64_t kWaitsAtStart = 3;
 
 std::string ReadStart(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -77,18 +79,25 @@ std::optional<ProcessTimes> ParseProcessStat(absl::string_view stat) {
   // The first word is the third field.
   constexpr size_t kUser = 14 - 3;
   constexpr size_t kSystem = 15 - 3;
+  constexpr size_t kChildUser = 16 - 3;
+  constexpr size_t kChildSystem = 17 - 3;
   constexpr size_t kStart = 22 - 3;
   constexpr size_t kCpu = 39 - 3;
   ProcessTimes times;
   uint64_t user = 0;
   uint64_t system = 0;
+  uint64_t child_user = 0;
+  uint64_t child_system = 0;
   if (words.size() <= kCpu || !absl::SimpleAtoi(words[kCpu], &times.cpu) ||
       !absl::SimpleAtoi(words[kUser], &user) || !absl::SimpleAtoi(words[kSystem], &system) ||
+      !absl::SimpleAtoi(words[kChildUser], &child_user) ||
+      !absl::SimpleAtoi(words[kChildSystem], &child_system) ||
       !absl::SimpleAtoi(words[kStart], &times.start_tick)) {
     return std::nullopt;
   }
   times.name = std::string(stat.substr(open + 1, close - open - 1));
   times.ticks = user + system;
+  times.child_ticks = child_user + child_system;
   return times;
 }
 
@@ -140,7 +149,7 @@ std::set<uint64_t> NeighbourWatch::SocketsOf(pid_t pid) const {
   return inodes;
 }
 
-bool NeighbourWatch::IsTireless(pid_t pid, uint64_t ticks) const {
+std::optional<uint64_t> NeighbourWatch::WaitsOf(pid_t pid) const {
   const std::string folder = absl::StrCat(proc_, "/", pid, "/task");
   uint64_t waits = 0;
   size_t threads = 0;
@@ -152,8 +161,27 @@ bool NeighbourWatch::IsTireless(pid_t pid, uint64_t ticks) const {
     waits += *of_one;
     ++threads;
   }
+  if (threads == 0 || threads > kMostThreads) return std::nullopt;
+  return waits;
+}
+
+bool NeighbourWatch::IsTireless(pid_t pid, uint64_t ticks) const {
+  const std::optional<uint64_t> waits = WaitsOf(pid);
   const uint64_t whole_seconds = ticks * TickNs() / kNsPerSecond + 1;
-  return threads != 0 && threads <= kMostThreads && waits <= kFewWaits * whole_seconds;
+  return waits.has_value() && *waits <= kFewWaits * whole_seconds;
+}
+
+bool NeighbourWatch::IsTirelessYoung(pid_t pid, uint64_t ticks) const {
+  const std::optional<uint64_t> waits = WaitsOf(pid);
+  return waits.has_value() && *waits <= kWaitsAtStart + kFewWaits * ticks * TickNs() / kNsPerSecond;
+}
+
+uint64_t NeighbourWatch::TirelessTicksOfEnded(uint64_t all_ticks, uint64_t gained_ticks) {
+  const uint64_t before = std::exchange(all_ticks_, all_ticks);
+  if (looks_ == 0 || young_ticks_ == 0 || all_ticks < before + gained_ticks) return 0;
+  const double share =
+      static_cast<double>(tireless_young_ticks_) / static_cast<double>(young_ticks_);
+  return static_cast<uint64_t>(share * static_cast<double>(all_ticks - before - gained_ticks));
 }
 
 bool NeighbourWatch::Talks(pid_t pid, const std::set<pid_t>& own) const {
@@ -177,25 +205,34 @@ pid_t NeighbourWatch::Count(const std::vector<pid_t>& pids, const std::set<pid_t
   absl::flat_hash_map<pid_t, Seen> now;
   pid_t busiest = 0;
   uint64_t most = 0;
+  uint64_t all_ticks = 0;
+  uint64_t gained_ticks = 0;
   for (const pid_t pid : pids) {
     if (own.count(pid) != 0) continue;
     const std::optional<ProcessTimes> times =
         ParseProcessStat(ReadStart(absl::StrCat(proc_, "/", pid, "/stat")));
     if (!times.has_value()) continue;
     now[pid] = {times->start_tick, times->ticks};
+    all_ticks += times->ticks + times->child_ticks;
     if (looks_ == 0) continue;
     // One that was not there at the last look counts from its start.
     const auto found = seen_.find(pid);
     const bool is_known = found != seen_.end() && found->second.start_tick == times->start_tick;
     const uint64_t before = is_known ? found->second.ticks : 0;
     const uint64_t gained = times->ticks - std::min(times->ticks, before);
+    gained_ticks += gained;
+    if (!is_known) young_ticks_ += gained;
     if (gained == 0 || times->cpu >= cpus_.size() || !cpus_[times->cpu]) continue;
     ticks_by_name_[times->name] += gained;
-    if (static_cast<double>(gained) >= least_gain && IsTireless(pid, times->ticks))
-      tireless_ticks_ += gained;
+    const bool is_tireless =
+        is_known ? static_cast<double>(gained) >= least_gain && IsTireless(pid, times->ticks)
+                 : IsTirelessYoung(pid, times->ticks);
+    if (is_tireless) tireless_ticks_ += gained;
+    if (is_tireless && !is_known) tireless_young_ticks_ += gained;
     if (gained > most && judged_.count(pid) == 0) std::tie(most, busiest) = std::pair(gained, pid);
   }
   seen_ = std::move(now);
+  tireless_ticks_ += TirelessTicksOfEnded(all_ticks, gained_ticks);
   return busiest;
 }
 

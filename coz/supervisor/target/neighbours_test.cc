@@ -17,17 +17,19 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-std::string Stat(const std::string& name, int user, int system, int start = 1000, int cpu = 1) {
-  return absl::StrCat("7 (", name, ") S 1 7 7 0 -1 4194304 9 9 0 0 ", user, " ", system,
-                      " 55 66 20 0 1 0 ", start, " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 17 ", cpu,
-                      " 0 0\n");
+std::string Stat(const std::string& name, int user, int system, int start = 1000, int cpu = 1,
+                 int of_children = 0) {
+  return absl::StrCat("7 (", name, ") S 1 7 7 0 -1 4194304 9 9 0 0 ", user, " ", system, " ",
+                      of_children, " 0 20 0 1 0 ", start,
+                      " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 17 ", cpu, " 0 0\n");
 }
 
 TEST(NeighboursTest, StatTellsNameTimesAndStart) {
-  const std::optional<ProcessTimes> times = ParseProcessStat(Stat("a ) (b", 30, 4));
+  const std::optional<ProcessTimes> times = ParseProcessStat(Stat("a ) (b", 30, 4, 1000, 1, 11));
   ASSERT_TRUE(times.has_value());
   EXPECT_EQ(times->name, "a ) (b");
   EXPECT_EQ(times->ticks, 34u);
+  EXPECT_EQ(times->child_ticks, 11u);
   EXPECT_EQ(times->start_tick, 1000u);
   EXPECT_EQ(times->cpu, 1u);
   for (const char* text : {"", "7", "7 (a", "7 )a(", "7 (a) S 1 2", "7 (a)"}) {
@@ -66,7 +68,10 @@ TEST(NeighboursTest, StatusTellsHowOftenAThreadHasWaited) {
 
 class NeighbourWatchTest : public ::testing::Test {
  protected:
-  NeighbourWatchTest() { Write("self/stat", "not a number"); }
+  NeighbourWatchTest() {
+    std::filesystem::remove_all(root_);  // an earlier run's
+    Write("self/stat", "not a number");
+  }
 
   void Write(const std::string& path, const std::string& text) {
     std::filesystem::create_directories(std::filesystem::path(proc_ + path).parent_path());
@@ -191,6 +196,30 @@ TEST_F(NeighbourWatchTest, WhoHardlyWaitsIsTireless) {
   Write("10/stat", Stat("compiler", 2 * second, 0));
   watch_.Look(5 * kNsPerSecond, {13});
   EXPECT_EQ(watch_.CpusOfTireless(), 0);
+}
+
+// make, whose compilers end, and are judged by those that were seen. In a sandbox this
+// process may have a small number, and coz itself is nobody's neighbour.
+TEST_F(NeighbourWatchTest, WhoEndsBetweenLooksIsLikeTheYoung) {
+  const int second = static_cast<int>(sysconf(_SC_CLK_TCK));
+  const auto look = [this, second](int at, int seconds_of_children) {
+    Write("4000010/stat", Stat("make", 0, 0, 1000, 1, seconds_of_children * second));
+    watch_.Look(static_cast<uint64_t>(at) * kNsPerSecond, {});
+    return watch_.CpusOfTireless();
+  };
+  look(1, 7);
+  EXPECT_EQ(look(3, 8), 0) << "nobody knows what it was";
+  Write("4000011/stat", Stat("cc1", second / 10, 0, 2000));
+  SetWaits(4000011, 4000011, 2);
+  EXPECT_DOUBLE_EQ(look(5, 9), 0.55) << "it, and what ended";
+  // Its time is its parent's now, and of that it was counted.
+  std::filesystem::remove_all(proc_ + "4000011");
+  EXPECT_DOUBLE_EQ(look(7, 10), 0.45);
+  // A client for each request uses as much, and waits often.
+  Write("4000012/stat", Stat("curl", second / 10, 0, 3000));
+  SetWaits(4000012, 4000012, 20);
+  EXPECT_DOUBLE_EQ(look(9, 12), 0.5) << "half of the young";
+  EXPECT_EQ(look(11, 12), 0) << "nothing has ended";
 }
 
 TEST_F(NeighbourWatchTest, WhoseWaitsAreNotKnownIsNotTireless) {

@@ -55,6 +55,7 @@ std::optional<ThreadTimes> ThreadTimesMeter::TakeGrowth() {
       sum.ran_ns += times->ran_ns - before.ran_ns;
       sum.queued_ns += times->queued_ns - before.queued_ns;
       sum.switches += times->switches - before.switches;
+      if (times->ran_ns > before.ran_ns) ++sum.threads;
     }
     return now.size() < kMostThreads;
   });

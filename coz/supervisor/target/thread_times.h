@@ -24,6 +24,7 @@ struct ThreadTimes {
   uint64_t ran_ns = 0;
   uint64_t queued_ns = 0;
   uint64_t switches = 0;
+  int threads = 0;  // that ran
 };
 
 class ThreadTimesMeter {
