@@ -32,6 +32,20 @@ absl::Status NotACondition(const std::string& text) {
       "decode.cc:*) >= 0.3'"));
 }
 
+// The place of the curve that is most certainly a gain, or a loss. The curve is of all experiments:
+// of some speedups, each with a few experiments of its own, luck would make the best.
+Estimate BestOf(const LineAnalysis& line) {
+  const bool open = line.verdict == Verdict::kCannotTell;
+  const bool is_loss = line.verdict == Verdict::kSlower || (open && line.slope.high < 0);
+  Estimate best = {std::nan(""), std::nan(""), std::nan("")};
+  for (const CurvePoint& point : line.curve.points) {
+    const Estimate& e = point.program_speedup;
+    if (point.virtual_speedup == 0) continue;  // the origin, of all curves
+    if (std::isnan(best.value) || (is_loss ? e.high < best.high : e.low > best.low)) best = e;
+  }
+  return best;
+}
+
 }  // namespace
 
 absl::StatusOr<FailCondition> FailCondition::Parse(const std::string& text) {
@@ -77,10 +91,9 @@ absl::StatusOr<FailCondition> FailCondition::Parse(const std::string& text) {
 }
 
 double FailCondition::FigureOf(const LineAnalysis& line) const {
-  if (figure_ == Figure::kBest && line.speedups.empty()) return std::nan("");
   return BoundOf(figure_ == Figure::kGain    ? HeadlineOf(line).program_speedup
                  : figure_ == Figure::kSlope ? line.slope
-                                             : line.speedups[line.best].program_speedup);
+                                             : BestOf(line));
 }
 
 double FailCondition::FigureOf(const LineSetAside& line) const {

@@ -2,8 +2,8 @@
 //
 // Shape    FIGURE[.BOUND]([POINT,] UNITS) OP NUMBER[%], such as `gain(server.cpp:12) > 10%` or
 //          `slope(requests, decode.cc:*) >= 0.3`.
-//          FIGURE  gain, as reports show it (headline.h); slope; or best: the program speedup of
-//                  the prediction that is most certain.
+//          FIGURE  gain, as reports show it (headline.h); slope; or best: the program speedup at
+//                  the place of the curve that is most certainly a gain (a loss, where it is one).
 //          BOUND   low, high or value. Without it the bound that makes the condition certain: low
 //                  for > and >=, high for < and <=.
 //          POINT   name of a progress point; without it the most visited one.

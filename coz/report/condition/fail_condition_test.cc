@@ -81,6 +81,19 @@ TEST_F(FailConditionTest, TheBoundIsTheCertainOneUnlessToldOtherwise) {
   EXPECT_NE(Find("slope.low(server.cc:12) < 0.3"), "");
 }
 
+// A lucky experiment makes one speedup look certain, and the curve hardly rises.
+TEST_F(FailConditionTest, TheBestIsOfTheCurveAndNotOfOneSpeedup) {
+  LineAnalysis& line = analysis_.points[0].lines[0];
+  ASSERT_EQ(line.unit, 0u);
+  ASSERT_FALSE(line.curve.points.empty());
+  line.speedups[line.best].program_speedup = {0.9, 0.8, 1};
+  EXPECT_EQ(Find("best(server.cc:12) > 75%"), "");
+  line.curve.points.back().program_speedup = {0.9, 0.8, 1};
+  EXPECT_THAT(Find("best(server.cc:12) > 75%"), HasSubstr("is 80.0 %"));
+  line.curve.points.clear();
+  EXPECT_EQ(Find("best(server.cc:12) > -100%"), "") << "nothing is known";
+}
+
 // Its upper bound is known without experiments; CI must not fail where a line has become small.
 TEST_F(FailConditionTest, OfASmallLineTheLimitIsKnown) {
   LineSetAside small{2, SetAsideReason::kSmall};
