@@ -283,6 +283,8 @@ TEST_F(ProfilesTest, MergesProfilesOfOneProgramOnly) {
   ExpectOneSentence(refused, "a.pb and other.pb are of different programs");
   EXPECT_FALSE(std::filesystem::exists(Path("x.pb")));
   EXPECT_EQ(Coz({"merge", "a.pb", "other.pb", "-o", "x.pb", "--any-program"}).status, 0);
+  EXPECT_THAT(Coz({"report", "x.pb"}).output, HasSubstr("sessions are of 2 programs, or builds"));
+  EXPECT_THAT(Coz({"report", "a.pb"}).output, Not(HasSubstr("sessions are of")));
   ExpectOneSentence(Coz({"merge", "missing.pb", "-o", "x.pb"}), "make a profile first with `");
   ExpectOneSentence(Coz({"merge", folder_, "-o", "x.pb"}), "name the profile in it, e.g. `");
   std::ofstream(Path("text.pb")) << "no profile\n";

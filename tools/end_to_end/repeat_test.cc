@@ -1,5 +1,6 @@
 // A profile says how it was made: its command makes one like it, and coz refuses to add other runs
 // to it.
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -110,6 +111,26 @@ TEST_F(RepeatTest, AddsNothingOfAnotherKind) {
       Run({"--append", "--given=spin=10%", "--unit=function", "--fixed-speedup=50"}, "0.1");
   EXPECT_EQ(same.output, "hello\nbye\n") << same.errors;
   EXPECT_EQ(Profile().session_size(), 2);
+}
+
+// As after a change of the source: the same path, another build.
+TEST_F(RepeatTest, AddsNothingOfAnotherBuild) {
+  Run({}, "0.1");
+  profile::Profile earlier = Profile();
+  ASSERT_NE(earlier.binary_size(), 0);
+  ASSERT_NE(earlier.binary(0).build_id(), "");
+  // In a sandbox it is mapped by another path than it is started by.
+  const std::string path = std::filesystem::canonical(Busy());
+  earlier.mutable_binary(0)->set_path(path);
+  earlier.mutable_binary(0)->set_build_id("another");
+  std::ofstream(Path("profile.pb"), std::ios::binary) << earlier.SerializeAsString();
+  const CommandResult result = Run({"--append"}, "0.1");
+  EXPECT_EQ(result.status, 125);
+  EXPECT_EQ(result.output, "") << "the program was started";
+  EXPECT_THAT(result.errors, HasSubstr(absl::StrCat("it is of ", path, ", build-id ")));
+  EXPECT_THAT(result.errors, HasSubstr("this run is of another build, so"));
+  EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << result.errors;
+  EXPECT_EQ(Profile().session_size(), 1);
 }
 
 }  // namespace

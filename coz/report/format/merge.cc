@@ -8,7 +8,6 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -16,6 +15,7 @@
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_io_error.h"
 #include "coz/report/format/profile_reader.h"
+#include "coz/report/format/program_identity.h"
 #include "coz/report/format/unit_kind.h"
 
 namespace coz::report {
@@ -60,21 +60,6 @@ class OutputFile {
   uint64_t bytes_ = 0;
 };
 
-// What two profiles have to have in common.
-struct Identity {
-  std::string build_id;
-  std::string path;
-
-  bool Matches(const Identity& other) const {
-    if (!build_id.empty() && !other.build_id.empty()) return build_id == other.build_id;
-    return path == other.path;
-  }
-  std::string Text() const {
-    if (build_id.empty()) return path;
-    return absl::StrFormat("%s, build-id %s", path, absl::BytesToHexString(build_id));
-  }
-};
-
 // Early profiles are of lines, and do not say so.
 profile::UnitKind UnitKindOf(const profile::Options& options) {
   const bool is_said = options.unit_kind() != profile::UNIT_KIND_UNKNOWN;
@@ -101,7 +86,7 @@ class Merger {
  private:
   struct First {
     std::string file;
-    Identity identity;
+    ProgramIdentity identity;
   };
 
   absl::Status Take(const std::string& input) {
@@ -188,7 +173,7 @@ class Merger {
   }
 
   absl::Status CheckProgram(const std::string& input, const profile::Binary& binary) {
-    const Identity identity = {binary.build_id(), binary.path()};
+    const ProgramIdentity identity = IdentityOf(binary);
     if (!first_.has_value()) {
       first_ = First{input, identity};
       return absl::OkStatus();

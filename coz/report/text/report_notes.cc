@@ -22,6 +22,7 @@
 #include "coz/report/analysis/wait_times.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_reader.h"
+#include "coz/report/format/program_identity.h"
 #include "coz/report/statistics/statistics.h"
 #include "coz/report/wording/baseline_use.h"
 #include "coz/report/wording/missed_parts.h"
@@ -51,6 +52,16 @@ void AddEnds(const profile::Profile& profile, std::vector<std::string>* notes) {
     notes->push_back(absl::StrCat(Counted(static_cast<uint64_t>(open), "session"),
                                   " without an end: cut short, or still running"));
   }
+}
+
+// Of concatenated profiles, or merged ones with --any-program.
+void AddBuilds(const profile::Profile& profile, std::vector<std::string>* notes) {
+  const size_t programs = ProgramsOf(profile).size();
+  if (programs < 2) return;
+  notes->push_back(absl::StrFormat(
+      "sessions are of %d programs, or builds of one, and their figures are added up as if they "
+      "were of one; look at each with `coz report --by binary`, and compare them with `coz diff`",
+      programs));
 }
 
 void AddTaints(const Analysis& analysis, std::vector<std::string>* notes) {
@@ -440,6 +451,7 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
       notes.push_back(absl::StrCat(Printable(binary.path()), ": ", skipped));
     }
   }
+  AddBuilds(profile, &notes);
   AddEnds(profile, &notes);
   AddTaints(analysis, &notes);
   AddOutliers(analysis, &notes);

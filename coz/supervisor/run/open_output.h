@@ -3,12 +3,14 @@
 // Shape    an existing profile is kept by number, unless it is to be added to
 // Units    none
 // Errors   as KeepEarlier and ProfileWriter::Open; FAILED_PRECONDITION: the run would measure
-//          something else than the profile that it is added to
+//          something else than the profile that it is added to, or another build
 // Threads  safe
 // Signals  none
 // Source   coz/report/wording/repeat_command.h, MeasuredOptions
 #ifndef COZ_TOOLS_SUPERVISOR_OPEN_OUTPUT_H_
 #define COZ_TOOLS_SUPERVISOR_OPEN_OUTPUT_H_
+
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "coz/report/format/profile_writer.h"
@@ -22,7 +24,9 @@ struct OpenedOutput {
   EarlierProfiles earlier;
 };
 
-absl::StatusOr<OpenedOutput> OpenOutput(const RunOptions& options, const Series& series);
+// `program`: the path of what is profiled.
+absl::StatusOr<OpenedOutput> OpenOutput(const RunOptions& options, const std::string& program,
+                                        const Series& series);
 
 }  // namespace coz::supervisor
 

@@ -139,7 +139,7 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& asked, Series series) {
   absl::StatusOr<UniqueFd> awake;
   if (options.awake) awake = KeepCpusAwake(options.awake_device);
   if (options.awake && !awake.ok()) return awake.status();
-  absl::StatusOr<OpenedOutput> opened = OpenOutput(options, series);
+  absl::StatusOr<OpenedOutput> opened = OpenOutput(options, *program, series);
   if (!opened.ok()) return opened.status();
   // Last, as a process that runs is stopped for it.
   std::unique_ptr<AttachedTree> attached;
