@@ -35,6 +35,7 @@
 #include "coz/shared/thread_records.h"
 #include "coz/shared/thread_slots.h"
 #include "coz/sync/interpose/io_object.h"
+#include "coz/sync/interpose/memory_limit.h"
 #include "coz/sync/interpose/preload_environment.h"
 #include "coz/sync/interpose/process_end.h"
 #include "coz/sync/interpose/signal_shield.h"
@@ -126,6 +127,7 @@ void Attach(shared::ControlBlock* control) {
   }
   shared::FreeThreadSlotsOf(*control, pid);  // of the program that this process was before an exec
   g_control = control;
+  interpose::SetProfilersMemory(shared::kControlMappingBytes);
   g_pid = pid;
   g_process = process;
   const uint32_t image = control->images.fetch_add(1, std::memory_order_release);

@@ -45,8 +45,7 @@ __thread uint64_t t_fork_local_delay_ns __attribute__((tls_model("initial-exec")
 // The child of fork is not profiled. Its copy of the shared block becomes memory of its own, so
 // that counters and ledgers of the target, whose addresses its threads hold, stay as they are.
 void BecomeUnprofiled() {
-  (void)mmap(g_control, sizeof(shared::ControlBlock), PROT_READ | PROT_WRITE,
-             MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  runtime_internal::ReplaceBlock();
   runtime_internal::ShareNoVisits();
   interpose::LeaveThreadSync();
   t_left = true;

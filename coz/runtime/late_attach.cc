@@ -4,6 +4,7 @@
 // that is not the thread's own.
 #include <dlfcn.h>
 #include <link.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -38,6 +39,7 @@
 #include "coz/shared/process_slots.h"
 #include "coz/sync/interpose/call_slots.h"
 #include "coz/sync/interpose/io_object.h"
+#include "coz/sync/interpose/memory_limit.h"
 #include "coz/sync/interpose/preload_environment.h"
 #include "coz/sync/interpose/signal_shield.h"
 #include "coz/sync/interpose/stdio_tables.h"
@@ -104,6 +106,7 @@ AttachAnswer PutInPlace(int fd, uint32_t process, shared::ControlBlock** block) 
   const shared::CarryFault fault =
       shared::CarryOver(*g_control, process, getpid(), **block, &places);
   if (fault != shared::CarryFault::kNone) return AnswerOf(fault);
+  if (!runtime_internal::MakeRoomForBlock()) return AttachAnswer::kNoMemory;
   if (!shared::PlaceControl(fd, places, g_control)) return AttachAnswer::kNoMemory;
   munmap(*block, shared::kControlMappingBytes);
   *block = g_control;
@@ -138,6 +141,7 @@ bool TakeSignal(const shared::ControlBlock& control) {
 // False where the process cannot be sampled.
 bool Enter(shared::ControlBlock* control, shared::ProcessSlot* process) {
   g_control = control;
+  interpose::SetProfilersMemory(shared::kControlMappingBytes);
   g_pid = getpid();
   PrepareProcess(*control);
   const uint32_t image = control->images.fetch_add(1, std::memory_order_release);
@@ -213,10 +217,24 @@ bool HasErrno(AttachAnswer answer) {
   return answer == AttachAnswer::kNoFile || answer == AttachAnswer::kNoMemory;
 }
 
+// One that was killed is there until its parent asks for it, which in a container may be never.
+bool IsAwaited(pid_t pid) {
+  const long fd = RawSyscall(SYS_pidfd_open, pid, 0);
+  if (fd < 0) return false;
+  pollfd end = {static_cast<int>(fd), POLLIN, 0};
+  const bool has_ended = RawSyscall(SYS_poll, &end, 1, 0) == 1;
+  RawSyscall(SYS_close, fd);
+  return has_ended;
+}
+
+bool HasSupervisorEnded() {
+  return !runtime_internal::SupervisorLives() || IsAwaited(g_control->supervisor_pid);
+}
+
 AttachAnswer AttachLate(int fd) {
   if (g_control != nullptr && !g_is_late) return AttachAnswer::kPreloaded;
   if (g_control != nullptr && g_process != nullptr) {
-    if (runtime_internal::SupervisorLives()) return AttachAnswer::kInProfile;
+    if (!HasSupervisorEnded()) return AttachAnswer::kInProfile;
     Leave(/*restores_disposition=*/false);  // its supervisor has ended without
   }
   const shared::MappedControl mapped = shared::MapControl(fd);

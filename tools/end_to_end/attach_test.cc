@@ -149,11 +149,17 @@ TEST_F(AttachTest, AddressesDoNotGrowInTwentyCycles) {
   COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
   Resident resident(TwoPairs());
   ASSERT_EQ(resident.Line(), "ready\n");
+  const auto address_space_kb = [&resident] {
+    return std::stoul(attach::ReadStatus(resident.pid()).at("VmSize"));
+  };
+  const size_t before_kb = address_space_kb();
   size_t mappings = 0;
   for (int cycle = 0; cycle < 20; ++cycle) {
     const CommandResult result =
         Attach(resident.pid(), {"--duration=0.3", "-o", absl::StrCat("cycle", cycle, ".pb")});
     ASSERT_TRUE(result.status == 0 || result.status == 3) << result.errors;
+    // The library stays, and what threads know by address.
+    EXPECT_LT(address_space_kb(), before_kb + 100'000) << "a server may limit it";
     if (cycle == 0) mappings = attach::ReadMappings(resident.pid()).size();
   }
   // libc may have grown its heap by a mapping or two.
@@ -316,6 +322,30 @@ TEST_F(AttachTest, SaysThatAStoppedProcessCannotBeLeft) {
   kill(resident.pid(), SIGCONT);
   options_.while_running = nullptr;
   EXPECT_EQ(Attach(resident.pid(), {"--duration=1"}).status, 0) << "it is mended";
+  int status = -1;
+  EXPECT_EQ(resident.End(&status), "right\n");
+}
+
+// Nobody has asked for the coz that was killed, as where the first process of a container does not.
+TEST_F(AttachTest, AKilledCozIsGoneBeforeItsParentHasNoticed) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  Resident resident(TwoPairs());
+  ASSERT_EQ(resident.Line(), "ready\n");
+  CommandResult again;
+  options_.while_running = [&](pid_t coz) {
+    const auto is_profiled = [&] {
+      return SlotsIntoLibrary(resident.pid(), CallSlotsOf(resident.pid(), Puppet("resident"))) != 0;
+    };
+    for (int i = 0; i < 500 && !is_profiled(); ++i) usleep(10'000);
+    kill(coz, SIGKILL);
+    testing::CommandOptions others = options_;
+    others.while_running = nullptr;
+    again = RunCommand({Coz(), "attach", "--experiment-length=0.1", "--duration=1", "-o",
+                        "again.pb", absl::StrCat(resident.pid())},
+                       others);
+  };
+  EXPECT_EQ(Attach(resident.pid(), {"--duration=30"}).signal, SIGKILL);
+  EXPECT_EQ(again.status, 0) << again.errors;
   int status = -1;
   EXPECT_EQ(resident.End(&status), "right\n");
 }

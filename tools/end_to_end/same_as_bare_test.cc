@@ -45,6 +45,11 @@ TEST(SameAsBareTest, GivesTheProgramEachDescriptorBelowItsLimit) {
   ExpectSame("ulimit -Sn 1024; " + Guest() + " descriptors");
 }
 
+// vsftpd does so for each client. The lines come in any order.
+TEST(SameAsBareTest, GivesTheProgramAllOfItsAddressSpace) {
+  ExpectSame(Guest() + " limited | sort");
+}
+
 TEST(SameAsBareTest, LetsTheLimitOfFileSizesEndAProgram) {
   // The shell's own words name the process.
   ExpectSame(

@@ -29,9 +29,9 @@ std::vector<ProgramIdentity> ProgramsOf(const profile::Profile& profile) {
   for (const profile::Binary& binary : profile.binary()) {
     if (!identified.insert(binary.session()).second) continue;
     ProgramIdentity program = IdentityOf(binary);
-    const bool is_known = std::any_of(
-        programs.begin(), programs.end(),
-        [&program](const ProgramIdentity& one) { return one.Matches(program); });
+    const bool is_known =
+        std::any_of(programs.begin(), programs.end(),
+                    [&program](const ProgramIdentity& one) { return one.Matches(program); });
     if (!is_known) programs.push_back(std::move(program));
   }
   return programs;

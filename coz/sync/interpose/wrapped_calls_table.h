@@ -213,6 +213,9 @@
   X(kRequired, nullptr, void, _exit, (int s), (s))                                                                                                                                \
   X(kRequired, nullptr, void, _Exit, (int s), (s))                                                                                                                                \
   X(kRequired, nullptr, void, quick_exit, (int s), (s))                                                                                                                                    \
+  X(kRequired, nullptr, int, getrlimit, (__rlimit_resource_t r, rlimit* l), (r, l)) \
+  X(kRequired, nullptr, int, setrlimit, (__rlimit_resource_t r, const rlimit* l), (r, l)) \
+  X(kRequired, nullptr, int, prlimit, (pid_t p, __rlimit_resource_t r, const rlimit* n, rlimit* o), (p, r, n, o)) \
   X(kRequired, nullptr, int, dup2, (int f, int t), (f, t))                                                                                                                                 \
   X(kRequired, nullptr, int, dup3, (int f, int t, int g), (f, t, g))                                                                                                                       \
   X(kOptional, nullptr, int, close_range, (unsigned f, unsigned l, int g), (f, l, g))                                                                                                      \
@@ -260,6 +263,7 @@
   X(pread64, pread) X(__pread64, pread) X(pwrite64, pwrite) X(__pwrite64, pwrite)           \
   X(preadv64, preadv) X(pwritev64, pwritev) X(preadv64v2, preadv2) X(pwritev64v2, pwritev2) \
   X(__pread64_chk, __pread_chk)                                                             \
+  X(getrlimit64, getrlimit) X(setrlimit64, setrlimit) X(prlimit64, prlimit)                 \
   X(__clone, clone) X(lockf64, lockf) X(fcntl64, fcntl) X(__fcntl, fcntl)                                     \
   X(open64, open) X(__open, open) X(__open64, open) X(openat64, openat) X(creat64, creat)   \
   X(fopen64, fopen) X(_IO_fopen, fopen)                                                     \

@@ -15,6 +15,8 @@
  *                             traces a child, and counts the signals that it would have got while
  *                             it worked, as another program or before, too
  *   guest filtered-exec       runs another program under a filter that kills on perf_event_open
+ *   guest limited             limits its address space, as servers do when they serve, and tries how
+ *                             much of it there is, in a child, too
  *   guest signalled-reads     ends many reads by a signal, and counts those that went on
  */
 #define _GNU_SOURCE
@@ -33,9 +35,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,6 +66,35 @@ static int descriptors(void) {
     ++count;
   }
   dprintf(1, "%d descriptors, then error %d\n", count, errno);
+  return 0;
+}
+
+static void* nothing(void* unused) { return unused; }
+
+static const char* can_map(size_t mega) {
+  void* memory = mmap(NULL, mega << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return "no";
+  munmap(memory, mega << 20);
+  return "yes";
+}
+
+static int limited(void) {
+  const struct rlimit wanted = {(rlim_t)400 << 20, (rlim_t)800 << 20};
+  struct rlimit told;
+  pthread_t thread;
+  work();
+  const int set = setrlimit(RLIMIT_AS, &wanted);
+  const pid_t child = fork();
+  getrlimit(RLIMIT_AS, &told);
+  const int created = pthread_create(&thread, NULL, nothing, NULL);
+  if (created == 0) pthread_join(thread, NULL);
+  const char* much = can_map(200);
+  work();
+  dprintf(1, "%s: set %d, %d MB of %d, thread %d, 200 MB: %s, 500 MB: %s\n",
+          child == 0 ? "child" : "parent", set, (int)(told.rlim_cur >> 20),
+          (int)(told.rlim_max >> 20), created, much, can_map(500));
+  if (child == 0) _exit(0);
+  waitpid(child, NULL, 0);
   return 0;
 }
 
@@ -267,6 +300,7 @@ static int signalled_reads(void) {
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   if (strcmp(what, "descriptors") == 0) return descriptors();
+  if (strcmp(what, "limited") == 0) return limited();
   if (strcmp(what, "hidden-library") == 0) return hidden_library(argc > 2 ? argv[2] : "exec");
   if (strcmp(what, "strict") == 0) return beside(fork, strict);
   if (strcmp(what, "kill") == 0) return beside(fork, kill_others);
