@@ -94,6 +94,19 @@ absl::Status ProfileWriter::Append(const profile::Profile& chunk) {
     return absl::InternalError(
         absl::StrCat("cannot serialize a record of ", chunk.ByteSizeLong(), " bytes for ", path_));
   }
+  kept_.push_back(std::move(bytes));
+  return WriteKept();
+}
+
+absl::Status ProfileWriter::WriteKept() {
+  while (!kept_.empty()) {
+    if (absl::Status status = Write(kept_.front()); !status.ok()) return status;
+    kept_.pop_front();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProfileWriter::Write(const std::string& bytes) {
   size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t n = write(fd_.get(), bytes.data() + done, bytes.size() - done);

@@ -6,7 +6,7 @@
 // Errors   Open: NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION (a folder), RESOURCE_EXHAUSTED
 //          (disk full), UNAVAILABLE for the rest; the message names the path, what the system said
 //          and what to do next. Append: the same; after a partial write the file is cut back to the
-//          last whole chunk
+//          last whole chunk. What could not be written is kept, and comes before the next chunk
 // Threads  compatible
 // Signals  not async-signal-safe
 // Source   write(2), open(2) on O_APPEND; protobuf encoding: concatenated messages merge
@@ -14,6 +14,7 @@
 #define COZ_REPORT_FORMAT_PROFILE_WRITER_H_
 
 #include <cstdint>
+#include <deque>
 #include <string>
 
 #include "absl/status/status.h"
@@ -44,14 +45,20 @@ class ProfileWriter {
   // target. Not a power failure: an fsync would wait for what other programs write.
   absl::Status Append(const profile::Profile& chunk);
 
+  // Tries again to write what is kept.
+  absl::Status WriteKept();
+
   const std::string& path() const { return path_; }
   uint64_t bytes_written() const { return bytes_written_; }
 
  private:
   ProfileWriter(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
 
+  absl::Status Write(const std::string& bytes);
+
   std::string path_;
   UniqueFd fd_;
+  std::deque<std::string> kept_;
   uint64_t bytes_written_ = 0;
 };
 

@@ -141,6 +141,30 @@ TEST(ProfileWriterTest, PartialWriteIsTakenBack) {
   EXPECT_EQ(Contents(path), whole);
 }
 
+TEST(ProfileWriterTest, WhatCouldNotBeWrittenComesLater) {
+  const std::string path = TempPath("kept.pb");
+  auto writer = ProfileWriter::Open(path, ProfileOpenMode::kTruncate);
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  ASSERT_TRUE(writer->Append(Chunk(1, 1)).ok());
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit full = {Contents(path).size(), RLIM_INFINITY};
+    const rlimit free = {RLIM_INFINITY, RLIM_INFINITY};
+    if (setrlimit(RLIMIT_FSIZE, &full) != 0) _exit(2);
+    if (writer->Append(Chunk(1, 2)).ok() || writer->Append(Chunk(1, 3)).ok()) _exit(3);
+    if (setrlimit(RLIMIT_FSIZE, &free) != 0) _exit(4);
+    if (!writer->Append(Chunk(1, 4)).ok() || !writer->WriteKept().ok()) _exit(5);
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  std::string all;
+  for (int i = 1; i <= 4; ++i) all += Chunk(1, static_cast<uint32_t>(i)).SerializeAsString();
+  EXPECT_EQ(Contents(path), all);
+}
+
 TEST(ProfileWriterTest, SessionIdsDiffer) {
   const uint64_t id = NewSessionId();
   EXPECT_NE(id, 0u);

@@ -467,11 +467,22 @@ void Run::Loop() {
         scheduler_->Stop();
         next_ns = now_ns;
       }
+      SayWhetherItIsWritten();
       if (scheduler_->done()) block.stop.store(1, std::memory_order_relaxed);
     }
     RefreshDisplay();
     Wait(next_ns);
   }
+}
+
+// A run of hours is not to end before it says that the disk is full.
+void Run::SayWhetherItIsWritten() {
+  const bool is_written = recorder_->status().ok();
+  if (is_written == is_written_) return;
+  is_written_ = is_written;
+  Say(is_written ? absl::StrCat("all that was measured is in ", recorder_->path(), " now")
+                 : absl::StrCat(recorder_->status().message(),
+                                "; coz goes on, and writes what it measures once it can"));
 }
 
 // What was suspended resumes as it was.

@@ -89,6 +89,7 @@ class Run : public experiment::ExperimentSink {
   void Say(const std::string& message);
   void RefreshDisplay();
   void StartExperiments();
+  void SayWhetherItIsWritten();
   bool MayChangeSource() const;
   void ChooseSource(uint64_t now_ns);
   void LookForNeighbours();
@@ -130,6 +131,7 @@ class Run : public experiment::ExperimentSink {
   std::optional<UntilGoal> until_;
   std::optional<UntilGoal> verdicts_;  // where `until_` is not there
   bool ended_by_goal_ = false;
+  bool is_written_ = true;               // all that was measured, as far as it was said
   uint32_t units_known_ = ~uint32_t{0};  // growth() when units were last sought by name
 };
 

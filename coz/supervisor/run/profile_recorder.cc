@@ -119,7 +119,7 @@ profile::UnitKind KindInProfile(sourcemap::UnitKind kind) {
 
 void ProfileRecorder::Append(const profile::Profile& chunk) {
   written_.MergeFrom(chunk);
-  if (status_.ok()) status_ = writer_.Append(chunk);
+  status_ = writer_.Append(chunk);
 }
 
 void ProfileRecorder::WriteSession(profile::Session session, uint64_t start_ns) {

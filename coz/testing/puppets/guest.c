@@ -15,8 +15,8 @@
  *                             traces a child, and counts the signals that it would have got while
  *                             it worked, as another program or before, too
  *   guest filtered-exec       runs another program under a filter that kills on perf_event_open
- *   guest limited             limits its address space, as servers do when they serve, and tries how
- *                             much of it there is, in a child, too
+ *   guest limited             limits its address space, as servers do when they serve, and tries
+ *                             how much of it there is, in a child, too
  *   guest signalled-reads     ends many reads by a signal, and counts those that went on
  */
 #define _GNU_SOURCE
