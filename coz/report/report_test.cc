@@ -380,6 +380,19 @@ TEST(ReportTest, TaintsFallbackAndCutsAreNoted) {
   EXPECT_THAT(text, HasSubstr("cut short, or still running"));
 }
 
+// The profile is of 2023.
+TEST(ReportTest, SaysThatASourceWasChangedSinceItWasMeasured) {
+  EXPECT_THAT(ReportOf(FourLines()), Not(HasSubstr("changed after")));
+  profile::Profile profile = FourLines();
+  for (profile::Unit& unit : *profile.mutable_unit()) {
+    if (unit.line() != 41) continue;
+    unit.set_file(::testing::TempDir() + "/edited.cc");
+    std::ofstream(unit.file()) << "int a;\n";
+  }
+  EXPECT_THAT(absl::StrReplaceAll(ReportOf(profile, 300), {{"\n", " "}}),
+              HasSubstr("note: edited.cc was changed after the profile was begun, so its lines"));
+}
+
 TEST(ReportTest, SaysThatTheMachineWasCrowded) {
   profile::Profile made = FourLines();
   EXPECT_THAT(ReportOf(made), Not(HasSubstr("more threads were runnable")));

@@ -350,6 +350,9 @@ TEST_F(PlotBrowserTest, SourceIsShownAroundTheLine) {
   source.close();
   Show(report_testing::SampleProfile(1), "", {"--source", folder});
   EXPECT_THAT(Text("#cards .source"), HasSubstr("line_20(a < b && \"</script>\");"));
+  // The profile is of 2023.
+  EXPECT_THAT(Text("#cards .source"), HasSubstr("changed since"));
+  EXPECT_THAT(Text("#details .warning"), HasSubstr("changed after the profile was begun"));
   EXPECT_THAT(Text(".code .here"), HasSubstr("line_20("));
   EXPECT_EQ(Count(".code li"), 13);
 }

@@ -296,11 +296,7 @@ class Builder {
   }
 
   json Files(const std::vector<std::string>& folders) const {
-    uint64_t start = 0;
-    for (const profile::Session& session : profile_.session()) {
-      start = start == 0 ? session.start_unix_ns() : std::min(start, session.start_unix_ns());
-    }
-    SourceReader reader(start, SourceFolders(folders, profile_));
+    SourceReader reader(BeginNs(profile_), SourceFolders(folders, profile_));
     json files = json::array();
     for (const File& file : files_) {
       json entry = {{"path", file.path}};

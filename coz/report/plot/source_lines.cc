@@ -50,9 +50,7 @@ SourceText SourceReader::Read(const std::string& file, const std::set<uint32_t>&
     text.missing = "the report holds 16 MiB of source text already";
     return text;
   }
-  const auto modified_ns = static_cast<uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
-                           static_cast<uint64_t>(status.st_mtim.tv_nsec);
-  text.changed_since = start_unix_ns_ != 0 && modified_ns > start_unix_ns_;
+  text.changed_since = IsModifiedAfter(path, start_unix_ns_);
   std::ifstream stream(path, std::ios::binary);
   std::string content;
   for (uint32_t line = 1; std::getline(stream, content); ++line) {

@@ -126,17 +126,6 @@ std::string Bends(const std::map<uint32_t, LineNote>& notes) {
   return text;
 }
 
-// Lines that were edited since are not those that were measured.
-bool IsNewerThanProfile(const std::string& path, const profile::Profile& profile) {
-  struct stat info;
-  if (profile.session_size() == 0 || stat(path.c_str(), &info) != 0) return false;
-  uint64_t first_ns = UINT64_MAX;
-  for (const profile::Session& session : profile.session()) {
-    first_ns = std::min<uint64_t>(first_ns, session.start_unix_ns());
-  }
-  return static_cast<uint64_t>(info.st_mtime) > first_ns / 1'000'000'000;
-}
-
 // By number. A line that is split by groups of threads has the figures of that with most samples.
 std::map<uint32_t, LineNote> NotesOf(const ExperimentTable& table, const PointAnalysis& point,
                                      const std::string& file) {
@@ -188,8 +177,9 @@ absl::Status Annotate(const AnnotateOptions& options, std::ostream& out) {
   const std::map<uint32_t, LineNote> notes = NotesOf(table, **point, *file);
   out << Printable(opened) << " at progress point " << Printable(table.points[(*point)->point].name)
       << "\n";
-  if (IsNewerThanProfile(opened, (*whole)->profile)) {
-    out << "  note: the file was changed after the profile was made, so lines may have moved\n";
+  if (IsModifiedAfter(opened, BeginNs((*whole)->profile))) {
+    out << "  note: the file was changed after the profile was begun, so lines may have moved, and "
+           "figures may stand beside other code than was measured\n";
   }
   if (AreSplitByThreadGroup(table)) {
     out << "  note: lines are split by groups of threads; here a line has the figures of the group "

@@ -83,7 +83,7 @@ TEST_F(AnnotateTest, TheEndOfAPathIsEnough) {
 
 TEST_F(AnnotateTest, SaysThatTheSourceIsNewerThanTheProfile) {
   // The profile is of 2023.
-  EXPECT_THAT(Run(source_), HasSubstr("changed after the profile was made"));
+  EXPECT_THAT(Run(source_), HasSubstr("changed after the profile was begun"));
 }
 
 TEST_F(AnnotateTest, AttachedProfileNamesItsCommand) {

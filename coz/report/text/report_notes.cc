@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@
 #include "coz/report/format/program_identity.h"
 #include "coz/report/statistics/statistics.h"
 #include "coz/report/wording/baseline_use.h"
+#include "coz/report/wording/find_source.h"
 #include "coz/report/wording/missed_parts.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/surroundings.h"
@@ -367,6 +369,38 @@ void AddUnseen(const Analysis& analysis, std::vector<std::string>* notes) {
       100 * most));
 }
 
+// Sources at their own paths, of lines that are in the report.
+void AddChangedSources(const profile::Profile& profile, const ExperimentTable& table,
+                       const Analysis& analysis, std::vector<std::string>* notes) {
+  constexpr size_t kMostSaid = 3;
+  std::set<std::string> files;
+  const auto add = [&](size_t unit) {
+    if (table.units[unit].line > 0) files.insert(table.units[unit].file);
+  };
+  for (const PointAnalysis& point : analysis.points) {
+    for (const LineAnalysis& line : point.lines) add(line.unit);
+    for (const LineSetAside& line : point.set_aside) add(line.unit);
+  }
+  const uint64_t begin_ns = BeginNs(profile);
+  std::vector<std::string> changed;
+  for (const std::string& file : files) {
+    if (!IsModifiedAfter(file, begin_ns)) continue;
+    changed.push_back(Printable(file.substr(file.rfind('/') + 1)));
+  }
+  if (changed.empty()) return;
+  const bool is_one = changed.size() == 1;
+  if (changed.size() > kMostSaid) {
+    const size_t more = changed.size() - kMostSaid;
+    changed.resize(kMostSaid);
+    changed.push_back(Counted(more, "other file"));
+  }
+  notes->push_back(absl::StrCat(absl::StrJoin(changed, ", "), is_one ? " was" : " were",
+                                " changed after the profile was begun, so ",
+                                is_one ? "its" : "their",
+                                " lines may have moved; build and profile again to measure what is "
+                                "there now"));
+}
+
 }  // namespace
 
 std::string CostOfCounting(const PointRow& point, uint64_t run_time_ns) {
@@ -476,6 +510,7 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   AddCourses(table, &notes);
   AddAchieved(table, &notes);
   AddUnseen(analysis, &notes);
+  AddChangedSources(profile, table, analysis, &notes);
   for (std::string& note : NotesOfMissedParts(profile)) notes.push_back(std::move(note));
   if (table.orphans > 0) {
     notes.push_back(absl::StrCat(Counted(table.orphans, "count"),

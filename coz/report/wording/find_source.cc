@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -64,6 +65,23 @@ std::vector<std::string> SourceFolders(const std::vector<std::string>& wanted,
     add(program.parent_path().parent_path().string());
   }
   return folders;
+}
+
+uint64_t BeginNs(const profile::Profile& profile) {
+  uint64_t begin_ns = 0;
+  for (const profile::Session& session : profile.session()) {
+    const uint64_t start_ns = session.start_unix_ns();
+    if (start_ns != 0) begin_ns = begin_ns == 0 ? start_ns : std::min(begin_ns, start_ns);
+  }
+  return begin_ns;
+}
+
+bool IsModifiedAfter(const std::string& path, uint64_t unix_ns) {
+  struct stat status;
+  if (unix_ns == 0 || stat(path.c_str(), &status) != 0) return false;
+  const auto modified_ns = static_cast<uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
+                           static_cast<uint64_t>(status.st_mtim.tv_nsec);
+  return modified_ns > unix_ns;
 }
 
 }  // namespace coz::report

@@ -1,7 +1,8 @@
-// Finds a source file of a profile on this machine, which need not be where it was compiled.
+// Finds a source file of a profile on this machine, which need not be where it was compiled, and
+// tells whether it is what was profiled.
 //
 // Shape    a path in, a path that can be read out
-// Units    none
+// Units    ns since the epoch
 // Errors   "" where it is nowhere
 // Threads  safe
 // Signals  not async-signal-safe
@@ -9,6 +10,7 @@
 #ifndef COZ_REPORT_WORDING_FIND_SOURCE_H_
 #define COZ_REPORT_WORDING_FIND_SOURCE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,13 @@ std::string FindSource(const std::string& file, const std::vector<std::string>& 
 // the sources.
 std::vector<std::string> SourceFolders(const std::vector<std::string>& wanted,
                                        const profile::Profile& profile);
+
+// When the profile was begun, by its first session; 0 where no session says it.
+uint64_t BeginNs(const profile::Profile& profile);
+
+// Whether the file was modified after that time. What was edited since is not what was measured.
+// False where either time is not known.
+bool IsModifiedAfter(const std::string& path, uint64_t unix_ns);
 
 }  // namespace coz::report
 

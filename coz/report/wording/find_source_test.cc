@@ -58,5 +58,17 @@ TEST_F(FindSourceTest, FoldersOfTheRunAreSearchedBehindTheUsers) {
   EXPECT_THAT(SourceFolders({}, profile), ElementsAre(".", "/home/me/app"));
 }
 
+TEST_F(FindSourceTest, AFileIsComparedWithTheBeginOfTheFirstSession) {
+  const std::string file = Write("tree/edited.cc");
+  profile::Profile profile;
+  EXPECT_FALSE(IsModifiedAfter(file, BeginNs(profile)));
+  profile.add_session()->set_start_unix_ns(UINT64_MAX);
+  EXPECT_FALSE(IsModifiedAfter(file, BeginNs(profile)));
+  profile.add_session()->set_start_unix_ns(1'700'000'000'000'000'000);
+  profile.add_session();
+  EXPECT_TRUE(IsModifiedAfter(file, BeginNs(profile)));
+  EXPECT_FALSE(IsModifiedAfter(file + ".none", BeginNs(profile)));
+}
+
 }  // namespace
 }  // namespace coz::report

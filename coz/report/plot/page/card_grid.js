@@ -87,13 +87,19 @@ const grid = {
       element('span', {class: 'card-head'},
         element('span', {class: 'place', title: unit.path || unit.place}, element('bdi', {dir: 'ltr'}, unit.place)), verdictBadge(line)),
       element('span', {class: 'function', title: unit.under}, unit.under || '\u00a0'),
-      unit.text ? element('span', {class: 'source'}, unit.text) : '',
+      this.source(unit),
       this.plot(line),
       element('span', {class: 'sentence'}, ...sentence(line.sentence)),
       this.figures(line));
     item.append(button);
     if (this.selected === line) item.classList.add('selected');
     return item;
+  },
+
+  source({text, isChanged}) {
+    if (!text) return '';
+    if (!isChanged) return element('span', {class: 'source'}, text);
+    return element('span', {class: 'source', title: CHANGED_SINCE}, element('span', {class: 'changed'}, 'changed since'), ' ', text);
   },
 
   plot(line) {

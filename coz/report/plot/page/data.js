@@ -15,6 +15,8 @@ const VERDICTS = {
 // What every line is compared at, as in its verdict.
 const QUOTED_SPEEDUP = 0.3;
 
+const CHANGED_SINCE = 'The file was changed after the profile was begun, so the lines may have moved.';
+
 function sourceLines(fileIndex, first, last) {
   const runs = (data.files[fileIndex] || {}).runs || [];
   const lines = [];
@@ -41,7 +43,7 @@ function makeUnit([file, line, name, share, kind, threads], index) {
   const source = line > 0 && file >= 0 ? sourceLines(file, line, line) : [];
   const text = source.length ? source[0].text.trim() : '';
   return {
-    index, file, line, name, share, kind, path, place, under, text,
+    index, file, line, name, share, kind, path, place, under, text, isChanged: Boolean(source.length && data.files[file].changed),
     shortFile: shown,
     searchable: `${path}:${line} ${name} ${text} ${threads ? `@${threads}` : ''}`.toLowerCase(),
   };

@@ -76,7 +76,7 @@ const details = {
       section.append(element('p', {class: 'muted'}, `No text: ${file.missing || 'the file has no such line now'}. Make the report where the sources are, or name their folder with --source-path.`));
       return section;
     }
-    if (file.changed) section.append(element('p', {class: 'warning'}, 'The file was changed after the profile was begun, so the lines may have moved.'));
+    if (file.changed) section.append(element('p', {class: 'warning'}, CHANGED_SINCE));
     const code = element('ol', {class: 'code', tabindex: '0', 'aria-label': 'Source around the line', start: around[0].number});
     for (const {number, text} of around) {
       code.append(element('li', {class: number === unit.line ? 'here' : null, 'aria-current': number === unit.line ? 'true' : null},
