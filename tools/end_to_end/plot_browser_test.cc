@@ -159,6 +159,15 @@ TEST_F(PlotBrowserTest, LinesSetAsideAreShownWithWhatTheyLack) {
   EXPECT_THAT(Text("#headline"), HasSubstr("it is not yet known"));
 }
 
+// The profile has two points.
+TEST_F(PlotBrowserTest, ALineIsSetAsideOnceHoweverManyPointsThereAre) {
+  profile::Profile profile = report_testing::SampleProfile(1);
+  profile.mutable_experiment()->DeleteSubrange(3, profile.experiment_size() - 3);
+  Show(profile, "#view=run");
+  EXPECT_THAT(Text("#view-run .plain-list"), HasSubstr("1 line set aside: needs "));
+  EXPECT_EQ(Count("#view-run .plain-list:not(.notes) li"), 1);
+}
+
 TEST_F(PlotBrowserTest, SmallLinesSayWhatTheyBringAtMostAndWhatToDo) {
   std::vector<report_testing::SyntheticLine> lines;
   for (uint32_t i = 1; i <= 100; ++i) lines.push_back({"/src/a.cc", i, "A()", 0.01, 0, {}});
@@ -297,7 +306,9 @@ TEST_F(PlotBrowserTest, TimeLineAndRunAreDrawn) {
   browser_->Press("3");
   const std::string run = Text("#view-run");
   EXPECT_THAT(run, HasSubstr("coz run --seed=5 --sampling-period=1 --- ./app --threads=2"));
-  EXPECT_THAT(run, HasSubstr("1 experiment not used: delay still owed at the end"));
+  EXPECT_EQ(run.find("1 experiment not used"), run.rfind("1 experiment not used"));
+  EXPECT_THAT(run, HasSubstr("1 experiment not used: 1 delay still owed at the end"));
+  EXPECT_THAT(run, Not(HasSubstr("all that was tried, is in the figures")));
   EXPECT_THAT(run, HasSubstr("Latency without speedup"));
   EXPECT_THAT(run, HasSubstr("server::Queue::Push"));
   EXPECT_THAT(run, HasSubstr("perf is forbidden (EACCES)"));

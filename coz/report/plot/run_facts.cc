@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "coz/report/analysis/session_facts.h"
-#include "coz/report/text/report_notes.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/text_layout.h"
 
@@ -67,20 +66,13 @@ json SessionFacts(const profile::Profile& profile, const profile::Session& sessi
 json RunFacts(const ExperimentTable& table, const Analysis& analysis) {
   uint64_t in_scope = 0;
   for (const UnitRow& unit : table.units) in_scope += unit.samples;
-  json reasons = json::array();
-  for (int i = 0; i < profile::Taint::Reason_ARRAYSIZE; ++i) {
-    if (analysis.taints_by_reason[i] == 0) continue;
-    reasons.push_back({TaintWords(i), analysis.taints_by_reason[i]});
-  }
   return {{"seconds", Seconds(table.run_time_ns)},
           {"experiments", analysis.experiments},
           {"baselines", analysis.baselines},
           {"samples", table.samples},
           {"in_scope", in_scope},
           {"unmapped", table.unmapped_samples},
-          {"lost", table.lost_samples},
-          {"not_used", analysis.tainted},
-          {"reasons", reasons}};
+          {"lost", table.lost_samples}};
 }
 
 }  // namespace coz::report

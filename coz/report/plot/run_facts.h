@@ -22,8 +22,7 @@ namespace coz::report {
 nlohmann::json SessionFacts(const profile::Profile& profile, const profile::Session& session,
                             const profile::SessionEnd* end);
 
-// {seconds, experiments, baselines, samples, in_scope, unmapped, lost, not_used, reasons: [[words,
-// count]…]}
+// {seconds, experiments, baselines, samples, in_scope, unmapped, lost}
 nlohmann::json RunFacts(const ExperimentTable& table, const Analysis& analysis);
 
 }  // namespace coz::report

@@ -66,6 +66,26 @@ void AddBuilds(const profile::Profile& profile, std::vector<std::string>* notes)
       programs));
 }
 
+// Why an experiment is not used (profile::Taint::Reason).
+const char* TaintWords(int reason) {
+  switch (reason) {
+    case profile::Taint::OWED_DELAY:
+      return "delay still owed at the end";
+    case profile::Taint::LOST_SAMPLES:
+      return "samples lost";
+    case profile::Taint::CUT_SHORT:
+      return "cut short";
+    case profile::Taint::OVERCOMMITTED:
+      return "more runnable threads than CPUs";
+    case profile::Taint::SUSPENDED:
+      return "suspended";
+    case profile::Taint::CPU_QUOTA:
+      return "stopped by a CPU quota";
+    default:
+      return "for other reasons";
+  }
+}
+
 void AddTaints(const Analysis& analysis, std::vector<std::string>* notes) {
   if (analysis.tainted == 0) return;
   std::vector<std::string> reasons;
@@ -450,25 +470,6 @@ std::string CostOfSampling(const PointAnalysis& point) {
                          share.low > kLeastToRaise ? "by half of which effects are raised"
                                                    : "which predictions are shares of",
                          share.low >= kMuch ? "; `coz run --sampler=cpu-timer` may take less" : "");
-}
-
-const char* TaintWords(int reason) {
-  switch (reason) {
-    case profile::Taint::OWED_DELAY:
-      return "delay still owed at the end";
-    case profile::Taint::LOST_SAMPLES:
-      return "samples lost";
-    case profile::Taint::CUT_SHORT:
-      return "cut short";
-    case profile::Taint::OVERCOMMITTED:
-      return "more runnable threads than CPUs";
-    case profile::Taint::SUSPENDED:
-      return "suspended";
-    case profile::Taint::CPU_QUOTA:
-      return "stopped by a CPU quota";
-    default:
-      return "for other reasons";
-  }
 }
 
 std::vector<std::string> ReportNotes(const profile::Profile& profile, const ExperimentTable& table,

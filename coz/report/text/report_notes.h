@@ -36,9 +36,6 @@ std::string WhenThere(const PointRow& row, const PointAnalysis& point);
 // hardly matters, or is not known.
 std::string CostOfSampling(const PointAnalysis& point);
 
-// Why an experiment is not used (profile::Taint::Reason), in words.
-const char* TaintWords(int reason);
-
 }  // namespace coz::report
 
 #endif  // COZ_REPORT_TEXT_REPORT_NOTES_H_

@@ -78,20 +78,30 @@ const runPage = {
     return data.more_sessions ? element('p', {class: 'muted'}, `And ${count(data.more_sessions, 'more run')}, all of which are in the figures.`) : '';
   },
 
+  // What is set aside, each once: at the first of its progress points.
+  asideOnce() {
+    const first = new Map();
+    for (const line of aside) {
+      if (line.verdict === 'aside' && !first.has(line.unit)) first.set(line.unit, line);
+    }
+    return [...first.values()];
+  },
+
   notUsed() {
     const reasons = new Map();
-    const small = aside.filter((line) => line.verdict === 'small').length;
-    for (const line of aside.filter((other) => other.verdict === 'aside')) {
-      const reason = line.sentence.replace(/, about .*|, days more.*/, '').replace(/^Set aside: /, '').replace(/\.$/, '');
+    const small = new Set(aside.filter((line) => line.verdict === 'small').map((line) => line.unit)).size;
+    for (const line of this.asideOnce()) {
+      const words = line.sentence.replace(/, about .*|, days more.*/, '').replace(/\.$/, '');
+      const reason = words[0].toLowerCase() + words.slice(1);
       reasons.set(reason, (reasons.get(reason) || 0) + 1);
     }
     const items = [
-      ...data.facts.reasons.map(([words, n]) => `${count(n, 'experiment')} not used: ${words}`),
       ...[...reasons].sort((a, b) => b[1] - a[1]).slice(0, 12).map(([words, n]) => `${count(n, noun)} set aside: ${words}`),
       ...(small ? [`${count(small, noun)} that ${small === 1 ? 'takes' : 'take'} too little CPU time to bring anything`] : []),
     ];
     return element('section', {class: 'sheet'}, element('h2', {}, 'Set aside, and notes'),
-      items.length ? element('ul', {class: 'plain-list'}, ...items.map((text) => element('li', {}, ...sentence(text)))) : element('p', {class: 'muted'}, 'Every experiment, and all that was tried, is in the figures.'),
+      items.length ? element('ul', {class: 'plain-list'}, ...items.map((text) => element('li', {}, ...sentence(text)))) : null,
+      items.length || data.notes.length || data.nothing ? null : element('p', {class: 'muted'}, 'Every experiment, and all that was tried, is in the figures.'),
       data.notes.length ? element('ul', {class: 'plain-list notes'}, ...data.notes.map((note) => element('li', {}, note))) : null);
   },
 };
