@@ -112,7 +112,7 @@ TEST_F(PlotBrowserTest, OneLineAndNoneAreShown) {
   profile::Profile bare = report_testing::SampleProfile(1);
   bare.clear_experiment();
   Show(bare);
-  EXPECT_THAT(Text("#empty"), HasSubstr("No progress point was visited"));
+  EXPECT_THAT(Text("#empty"), HasSubstr("Nothing was measuredNo progress point was visited."));
   bare.clear_progress_point();
   Show(bare);
   EXPECT_THAT(Text("#empty"), HasSubstr("No progress point was seen"));

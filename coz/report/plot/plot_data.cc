@@ -8,8 +8,8 @@
 //   more_sessions     how many are not listed
 //   notes             sentences
 //   folder            what all files begin with; the page leaves it out
-//   nothing           {what, remedy}: why nothing was measured and what to do;
-//                     else null
+//   nothing           {what, remedy}: why nothing was measured and what to do; lines and aside are
+//                     empty then. Else null
 //   words             of the verdicts, by their keys
 //   points            most visited first, each {name, kind, visits, counted_by, visit_cost_ns,
 //                     cost, sampling, spread, untried, there, latency, low_visits}. spread: what to
@@ -157,6 +157,7 @@ class Builder {
     data["notes"] = ReportNotes(profile_, table_, analysis_, stats);
     data["words"] = Words();
     data["nothing"] = Nothing(profile_, table_, analysis_);
+    is_nothing_ = !data["nothing"].is_null();
     data["points"] = json::array();
     data["lines"] = json::array();
     data["aside"] = json::array();
@@ -194,7 +195,8 @@ class Builder {
       entry["p"] = index;
       (*data)["lines"].push_back(std::move(entry));
     }
-    if (row.visits == 0) return;
+    // How much longer each line needs says nothing where there is no experiment at all.
+    if (row.visits == 0 || is_nothing_) return;
     for (const LineSetAside& line : point.set_aside) {
       (*data)["aside"].push_back({{"p", index},
                                   {"u", Unit(line.unit)},
@@ -365,6 +367,7 @@ class Builder {
   const Analysis& analysis_;
   const UnitNames names_;
   VerdictContext context_;
+  bool is_nothing_ = false;
   json units_ = json::array();
   std::map<size_t, size_t> unit_numbers_;
   std::map<size_t, size_t> point_numbers_;

@@ -98,6 +98,25 @@ TEST(PlotDataTest, LinesThatWereNotTriedAreSetAside) {
   EXPECT_THAT(data["points"][0]["untried"], HasSubstr("200 lines, each with less than 0.5 %"));
 }
 
+TEST(PlotDataTest, WithoutExperimentsItSaysThatNothingWasMeasured) {
+  profile::Profile profile = report_testing::SampleProfile(3);
+  profile::SampleCounts* counts = profile.add_sample_counts();
+  counts->set_session(profile.session(0).id());
+  counts->set_elapsed_ns(1'000'000'000);
+  counts->add_unit_id(1);
+  counts->add_unit_samples(100);
+  for (const profile::ProgressPoint& point : profile.progress_point()) {
+    profile::PointCounts* visits = counts->add_point();
+    visits->set_point(point.id());
+    visits->set_visits(50);
+  }
+  profile.clear_experiment();
+  const nlohmann::json data = DataOf(profile);
+  EXPECT_EQ(data["nothing"]["what"], "No experiment was finished");
+  EXPECT_THAT(data["nothing"]["remedy"].get<std::string>(), HasSubstr("20 s or more"));
+  EXPECT_TRUE(data["aside"].empty());
+}
+
 TEST(PlotDataTest, CommandsAndKindsOfPointsAreInWords) {
   profile::Profile profile = report_testing::SampleProfile(3);
   profile.mutable_progress_point(0)->set_kind(profile::PROGRESS_POINT_KIND_BREAKPOINT);

@@ -74,7 +74,7 @@ function named(text, name) {
 }
 
 function emptyText(all) {
-  if (data.nothing) return [element('h2', {}, data.nothing.what), element('p', {}, data.nothing.remedy)];
+  if (data.nothing) return [element('h2', {}, 'Nothing was measured'), element('p', {}, `${data.nothing.what}.`), element('p', {}, ...sentence(data.nothing.remedy))];
   if (!all.length) return [element('h2', {}, 'No figure at this progress point'), element('p', {}, 'No experiment that can be used saw it. The notes of the run say why.')];
   return [element('h2', {}, `No ${noun} passes these filters`), element('p', {}, 'Take one back, or show all.')];
 }
