@@ -373,10 +373,13 @@ TEST(ReportTest, TaintsFallbackAndCutsAreNoted) {
   made.mutable_session(0)->set_fallback_reason("perf is forbidden (EACCES)");
   made.mutable_experiment(0)->mutable_validity()->add_taint()->set_reason(
       profile::Taint::OWED_DELAY);
+  made.mutable_experiment(1)->mutable_validity()->add_taint()->set_reason(
+      profile::Taint::SUPERVISOR_LATE);
   made.clear_session_end();
-  const std::string text = ReportOf(made);
+  const std::string text = absl::StrReplaceAll(ReportOf(made, 300), {{"\n", " "}});
   EXPECT_THAT(text, HasSubstr("note: perf is forbidden (EACCES)"));
-  EXPECT_THAT(text, HasSubstr("1 experiment not used: 1 delay still owed at the end"));
+  EXPECT_THAT(text, HasSubstr("2 experiments not used: 1 delay still owed at the end, 1 without "
+                              "delays at its end, as coz got no CPU in time"));
   EXPECT_THAT(text, HasSubstr("cut short, or still running"));
 }
 

@@ -81,6 +81,8 @@ const char* TaintWords(int reason) {
       return "suspended";
     case profile::Taint::CPU_QUOTA:
       return "stopped by a CPU quota";
+    case profile::Taint::SUPERVISOR_LATE:
+      return "without delays at its end, as coz got no CPU in time";
     default:
       return "for other reasons";
   }

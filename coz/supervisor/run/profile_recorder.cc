@@ -19,28 +19,6 @@ namespace {
 // In the profile, ids of points count from 1; this one is not among the target's.
 constexpr uint32_t kEndToEndPoint = shared::kMaxPoints + 1;
 
-profile::Taint::Reason ReasonOf(experiment::TaintKind kind) {
-  switch (kind) {
-    case experiment::TaintKind::kOversubscribed:
-      return profile::Taint::OVERCOMMITTED;
-    case experiment::TaintKind::kDelayOwed:
-      return profile::Taint::OWED_DELAY;
-    case experiment::TaintKind::kSamplesLost:
-      return profile::Taint::LOST_SAMPLES;
-    case experiment::TaintKind::kTargetEnded:
-      return profile::Taint::CUT_SHORT;
-    case experiment::TaintKind::kInterrupted:
-      return profile::Taint::SUSPENDED;
-    case experiment::TaintKind::kCpuQuota:
-      return profile::Taint::CPU_QUOTA;
-    case experiment::TaintKind::kUnitInactive:
-    case experiment::TaintKind::kTooFewVisits:
-    case experiment::TaintKind::kSupervisorLate:
-      return profile::Taint::OTHER;
-  }
-  return profile::Taint::UNKNOWN;
-}
-
 profile::ProgressPointKind KindOf(const LiveTarget::Point& point) {
   if (point.is_latency) return profile::PROGRESS_POINT_KIND_LATENCY;
   switch (point.kind) {
@@ -60,7 +38,7 @@ void AddTaints(const experiment::ExperimentRecord& record, Written* written) {
     // What only makes a figure less certain is seen in the figure.
     if (!experiment::Invalidates(taint.kind)) continue;
     profile::Taint* added = written->add_taint();
-    added->set_reason(ReasonOf(taint.kind));
+    added->set_reason(ReasonInProfile(taint.kind));
     added->set_detail(ValidUtf8(taint.reason));
   }
 }
@@ -342,6 +320,29 @@ void ProfileRecorder::WriteBetweenExperiments() {
   Append(chunk);
   between_start_ns_ = now.now_ns;
   between_start_ = now;
+}
+
+profile::Taint::Reason ReasonInProfile(experiment::TaintKind kind) {
+  switch (kind) {
+    case experiment::TaintKind::kOversubscribed:
+      return profile::Taint::OVERCOMMITTED;
+    case experiment::TaintKind::kDelayOwed:
+      return profile::Taint::OWED_DELAY;
+    case experiment::TaintKind::kSamplesLost:
+      return profile::Taint::LOST_SAMPLES;
+    case experiment::TaintKind::kTargetEnded:
+      return profile::Taint::CUT_SHORT;
+    case experiment::TaintKind::kInterrupted:
+      return profile::Taint::SUSPENDED;
+    case experiment::TaintKind::kCpuQuota:
+      return profile::Taint::CPU_QUOTA;
+    case experiment::TaintKind::kSupervisorLate:
+      return profile::Taint::SUPERVISOR_LATE;
+    case experiment::TaintKind::kUnitInactive:
+    case experiment::TaintKind::kTooFewVisits:
+      return profile::Taint::OTHER;
+  }
+  return profile::Taint::UNKNOWN;
 }
 
 profile::SamplingSource SourceInProfile(sampler::SamplingSource source) {

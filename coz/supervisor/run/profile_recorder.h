@@ -37,6 +37,7 @@ namespace coz::supervisor {
 
 profile::UnitKind KindInProfile(sourcemap::UnitKind kind);
 profile::SamplingSource SourceInProfile(sampler::SamplingSource source);
+profile::Taint::Reason ReasonInProfile(experiment::TaintKind kind);
 
 class ProfileRecorder {
  public:
