@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -265,6 +266,53 @@ TEST_F(PlotBrowserTest, ProgressPointsAreSwitched) {
   Click("[data-point=\"1\"]");
   EXPECT_THAT(Text("#cards .sentence"), HasSubstr("transaction"));
   EXPECT_THAT(Text("#details .sentence"), HasSubstr("transaction"));
+}
+
+// With 18 more progress points.
+profile::Profile ManyPoints() {
+  profile::Profile profile = Fifty();
+  for (uint32_t i = 0; i < 18; ++i) {
+    profile::ProgressPoint* point = profile.add_progress_point();
+    *point = profile.progress_point(0);
+    point->set_id(100 + i);
+    point->set_name(absl::StrCat("point_", i, "_of_a_server_with_many_of_them"));
+  }
+  return profile;
+}
+
+TEST_F(PlotBrowserTest, ManyProgressPointsAreAMenu) {
+  Show(ManyPoints());
+  EXPECT_EQ(Count("#points button"), 0);
+  EXPECT_EQ(Count("#point option"), 20);
+  EXPECT_EQ(Count("#cards svg") > 0, true);
+  browser_->Run(
+      "const menu = document.getElementById('point'); menu.value = '1';"
+      "menu.dispatchEvent(new Event('change'));");
+  EXPECT_THAT(Text("#headline"), HasSubstr("transaction"));
+}
+
+TEST_F(PlotBrowserTest, TheToolbarLeavesRoomForTheLines) {
+  for (const auto& [width, height] : std::vector<std::pair<int, int>>{
+           {1280, 800}, {1024, 600}, {800, 600}, {700, 500}, {390, 800}}) {
+    browser_->Resize(width, height);
+    Show(ManyPoints());
+    EXPECT_LT(browser_->Run("return document.querySelector('.toolbar').offsetHeight;"),
+              3 * height / 10)
+        << width << " by " << height;
+  }
+}
+
+TEST_F(PlotBrowserTest, TheDetailsStickBelowTheToolbar) {
+  browser_->Resize(1280, 800);
+  Show(ManyPoints());
+  browser_->Run("scrollTo(0, 1500);");
+  ASSERT_TRUE(browser_->WaitFor("scrollY > 1000"));
+  EXPECT_GE(browser_->Run("return document.getElementById('details').getBoundingClientRect().top - "
+                          "document.querySelector('.toolbar').getBoundingClientRect().bottom;"),
+            0);
+  EXPECT_GE(browser_->Run("return innerHeight - "
+                          "document.getElementById('details').getBoundingClientRect().bottom;"),
+            0);
 }
 
 TEST_F(PlotBrowserTest, AddressKeepsTheChoice) {

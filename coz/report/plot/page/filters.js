@@ -32,6 +32,9 @@ const DEFAULTS = {view: 'lines', point: 0, search: '', sort: 'rank', file: '', f
 // With fewer lines all are in view, and there is nothing to search or to sort.
 const FEW_LINES = 8;
 
+// More progress points than these are offered as a menu, since buttons would fill the screen.
+const MANY_POINTS = 6;
+
 const filters = {
   state: {...DEFAULTS},
   listener: () => {},
@@ -84,6 +87,7 @@ const filters = {
     for (const button of byId('points').children) {
       button.setAttribute('aria-pressed', String(Number(button.dataset.point) === this.state.point));
     }
+    byId('point').value = String(this.state.point);
     this.menus();
     this.chips();
     this.offer();
@@ -94,11 +98,20 @@ const filters = {
     this.listener();
   },
 
+  // Of the progress points.
+  buttons() {
+    return data.points.map((point, i) =>
+      element('button', {type: 'button', 'data-point': i, title: `${point.name}: ${point.kind_word}, ${count(point.visits, 'visit')}`,
+        onclick: () => this.choosePoint(i)},
+      element('span', {class: 'point-name'}, point.name), element('small', {}, point.kind_word)));
+  },
+
+  choosePoint(point) { this.set({point, file: '', function: ''}); },
+
   controls() {
-    byId('points').replaceChildren(...data.points.map((point, i) =>
-      element('button', {type: 'button', 'data-point': i, title: `${point.kind_word}, ${count(point.visits, 'visit')}`,
-        onclick: () => this.set({point: i, file: '', function: ''})},
-      element('span', {class: 'point-name'}, point.name), element('small', {}, point.kind_word))));
+    if (data.points.length <= MANY_POINTS) byId('points').replaceChildren(...this.buttons());
+    else byId('point').replaceChildren(...data.points.map((point, i) => element('option', {value: i}, `${point.name} (${point.kind_word})`)));
+    byId('point').addEventListener('change', (event) => this.choosePoint(Number(event.target.value)));
     byId('sort').replaceChildren(...Object.entries(SORTS).map(([key, {name}]) => element('option', {value: key}, name)));
     byId('sort').addEventListener('change', (event) => this.set({sort: event.target.value}));
     byId('search').addEventListener('input', (event) => this.set({search: event.target.value}));
@@ -118,7 +131,8 @@ const filters = {
     const all = this.all();
     const differ = (value) => new Set(all.map(value).filter(Boolean)).size > 1;
     const offered = {
-      points: data.points.length > 1,
+      points: data.points.length > 1 && data.points.length <= MANY_POINTS,
+      'point-field': data.points.length > MANY_POINTS,
       'search-field': all.length >= FEW_LINES || this.state.search !== '',
       'sort-field': all.length >= FEW_LINES || this.state.sort !== DEFAULTS.sort,
       'file-field': (all.length >= FEW_LINES && differ((line) => line.unit.path)) || this.state.file !== '',

@@ -136,8 +136,15 @@ function tabKeys(event) {
   next.focus();
 }
 
+// What sticks below the toolbar has to know where that ends.
+function followToolbar() {
+  const toolbar = document.querySelector('.toolbar');
+  new ResizeObserver(() => document.documentElement.style.setProperty('--toolbar', `${toolbar.offsetHeight}px`)).observe(toolbar);
+}
+
 function start() {
   theme.start();
+  followToolbar();
   headings();
   pathTree.start((line) => { showView('lines'); openLine(line, true); });
   byId('views').addEventListener('click', (event) => { if (event.target.dataset.view) showView(event.target.dataset.view); });
