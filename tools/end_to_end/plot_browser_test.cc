@@ -474,6 +474,22 @@ TEST_F(PlotBrowserTest, NamesNeverBecomeMarkup) {
   EXPECT_THAT(browser_->Complaints(), IsEmpty());
 }
 
+TEST_F(PlotBrowserTest, LongNamesOfPointsAreCutAndBeginAtTheLeft) {
+  profile::Profile profile = report_testing::SampleProfile(3);
+  std::string name;
+  for (int i = 0; i < 80; ++i) name += "long ";
+  for (profile::ProgressPoint& point : *profile.mutable_progress_point()) {
+    point.set_name(name + point.name());
+  }
+  Show(profile);
+  EXPECT_LE(browser_->Run("return document.querySelector('.legend-name').offsetWidth;"), 260);
+  EXPECT_EQ(browser_->Run("return document.querySelector('.legend-name').title;").get<std::string>(),
+            profile.progress_point(0).name());
+  EXPECT_EQ(browser_->Run(
+                "return getComputedStyle(document.querySelector('.elsewhere .link')).textAlign;"),
+            "left");
+}
+
 TEST_F(PlotBrowserTest, PolicyForbidsOtherScriptsAndTheNetwork) {
   Show(report_testing::SampleProfile(1));
   browser_->Run(

@@ -89,7 +89,7 @@ function legend(point, all) {
     element('span', {}, element('span', {class: 'key-curve'}), ' effect with its 95 % band'),
     element('span', {}, element('span', {class: 'key-dot'}), ' measured at one speedup'),
     ...(bends ? [element('span', {}, element('span', {class: 'key-ring'}), ' bend')] : []),
-    element('span', {}, `→ ${across}`), element('span', {}, '↑ ', element('code', {}, point.name), ` ${up}`),
+    element('span', {}, `→ ${across}`), element('span', {}, '↑ ', element('code', {class: 'legend-name', title: point.name}, point.name), ` ${up}`),
     element('button', {type: 'button', class: 'link', onclick: () => meaning.open('gain')}, 'What it all means'));
 }
 
