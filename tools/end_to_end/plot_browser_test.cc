@@ -483,8 +483,9 @@ TEST_F(PlotBrowserTest, LongNamesOfPointsAreCutAndBeginAtTheLeft) {
   }
   Show(profile);
   EXPECT_LE(browser_->Run("return document.querySelector('.legend-name').offsetWidth;"), 260);
-  EXPECT_EQ(browser_->Run("return document.querySelector('.legend-name').title;").get<std::string>(),
-            profile.progress_point(0).name());
+  EXPECT_EQ(
+      browser_->Run("return document.querySelector('.legend-name').title;").get<std::string>(),
+      profile.progress_point(0).name());
   EXPECT_EQ(browser_->Run(
                 "return getComputedStyle(document.querySelector('.elsewhere .link')).textAlign;"),
             "left");
@@ -497,6 +498,18 @@ TEST_F(PlotBrowserTest, PolicyForbidsOtherScriptsAndTheNetwork) {
       "document.body.append(s); fetch('http://127.0.0.1:9/').catch(() => {});");
   EXPECT_EQ(browser_->Run("return typeof window.pwned;"), "undefined");
   EXPECT_THAT(browser_->Complaints(), ::testing::Contains(HasSubstr("Content Security Policy")));
+}
+
+TEST_F(PlotBrowserTest, FiguresHaveARealMinusAndKeepTheirPercentSign) {
+  Show(Fifty(), "#sort=hurts");
+  EXPECT_THAT(Text("#cards .card .figures"), ::testing::StartsWith("−"));
+  for (int view = 1; view <= 4; ++view) {
+    browser_->Press(std::to_string(view));
+    EXPECT_EQ(browser_->Run("const text = document.querySelector('main').innerText;"
+                            "return (text.match(/.*([0-9] %|[ (]-[0-9]).*/g) || []).join('|');"),
+              "")
+        << "view " << view;
+  }
 }
 
 TEST_F(PlotBrowserTest, ThemesDifferAndTheChoiceIsKept) {

@@ -63,10 +63,17 @@ std::string WithoutBrackets(const std::string& text, absl::string_view emptied) 
   return absl::StrReplaceAll(text, {{emptied, ""}});
 }
 
-// The end of the word at `at`: the next blank that is not between backquotes.
+// Whether the blank at `at` stands between a number and its percent sign.
+bool IsBeforePercent(absl::string_view line, size_t at) {
+  const bool is_percent = absl::StartsWith(line.substr(at), " %");
+  return is_percent && at > 0 && absl::ascii_isdigit(static_cast<unsigned char>(line[at - 1]));
+}
+
+// The end of the word at `at`: the next blank that is neither between backquotes nor within a
+// figure.
 size_t WordEnd(absl::string_view line, size_t at) {
   bool quoted = false;
-  for (; at < line.size() && (quoted || line[at] != ' '); ++at) {
+  for (; at < line.size() && (quoted || line[at] != ' ' || IsBeforePercent(line, at)); ++at) {
     if (line[at] == '`') quoted = !quoted && line.find('`', at + 1) != line.npos;
   }
   return at;

@@ -55,7 +55,7 @@ std::string WithoutAnonymous(absl::string_view function);
 
 // Breaks lines that are longer than `width` between words. The rest of such a line is indented by
 // two blanks more than its beginning. Text between `backquotes` stays whole, so that it can be
-// copied. Escape sequences of colour take no column.
+// copied, and a number beside its percent sign. Escape sequences of colour take no column.
 std::string Wrapped(absl::string_view text, int width);
 
 // Left or right aligned in `width` columns.

@@ -121,6 +121,12 @@ TEST(TextLayoutTest, CommandsStayWhole) {
   EXPECT_EQ(Wrapped("one ` is no command here", 14), "one ` is no\n  command here");
 }
 
+TEST(TextLayoutTest, FiguresStayWhole) {
+  EXPECT_EQ(Wrapped("a gain of 14 % now", 13), "a gain of\n  14 % now");
+  EXPECT_EQ(Wrapped("a gain, 14 %, now", 9), "a gain,\n  14 %,\n  now");
+  EXPECT_EQ(Wrapped("-s % is a scope", 3), "-s\n  %\n  is\n  a\n  scope");
+}
+
 TEST(TextLayoutTest, ColorTakesNoColumns) {
   EXPECT_EQ(Wrapped("\033[1;32mfaster\033[0m x", 8), "\033[1;32mfaster\033[0m x");
 }

@@ -110,7 +110,7 @@ const grid = {
 
   figures(line) {
     const parts = [];
-    if (line.gain !== null) parts.push(element('span', {title: meaningOf('gain')}, element('b', {}, line.gain.replace(/ \(.*\)/, '')), line.gain.includes(' at ') ? '' : ` at ${percent(QUOTED_SPEEDUP)}`));
+    if (line.gain !== null) parts.push(element('span', {title: meaningOf('gain')}, element('b', {}, figures(line.gain.replace(/ \(.*\)/, ''))), line.gain.includes(' at ') ? '' : ` at ${percent(QUOTED_SPEEDUP)}`));
     parts.push(element('span', {title: meaningOf('samples')}, element('b', {}, percent(line.unit.share, {digits: 1})), ' samples'));
     return element('span', {class: 'figures'}, ...parts);
   },

@@ -130,7 +130,7 @@ function experimentCounts(line) {
 }
 
 function experimentsHint(line) {
-  return isAside(line) ? 'experiments' : `${line.baselines} at 0 % of its own, ${line.pooled} at 0 % of other lines, ${line.others} with a speedup`;
+  return isAside(line) ? 'experiments' : `${line.baselines} at 0\u00a0% of its own, ${line.pooled} at 0\u00a0% of other lines, ${line.others} with a speedup`;
 }
 
 function seconds(s) {

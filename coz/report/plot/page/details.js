@@ -48,7 +48,7 @@ const details = {
 
   // What the plot's marks mean, beside the plot.
   reading(line) {
-    const parts = ['Line and band: the effect, and where it is with 95 % certainty, by all experiments together. Dots and bars: what the experiments at one speedup show, with the 95 % interval of these few alone.'];
+    const parts = [figures('Line and band: the effect, and where it is with 95 % certainty, by all experiments together. Dots and bars: what the experiments at one speedup show, with the 95 % interval of these few alone.')];
     if (hasPlacedBend(line)) parts.push(' Ring: here the curve bends.');
     return element('p', {class: 'muted reading'}, ...parts);
   },
@@ -56,12 +56,12 @@ const details = {
   figures(line) {
     const rows = [];
     const add = (term, value) => rows.push(element('div', {class: term}, element('dt', {}, meaningLink(term)), element('dd', {}, value)));
-    if (line.gain !== null) add('gain', line.gain.replace(/ %/g, '\u00a0%'));
+    if (line.gain !== null) add('gain', figures(line.gain));
     // The slope is said of straight curves alone.
     if (line.limit !== null) add('limit', `at most ${percent(line.limit)}`);
-    else if (line.bend !== null) add('bend', line.bend[1].replace(/ %/g, '\u00a0%'));
-    else if (line.shape !== null && line.shape.startsWith('slope ')) add('slope', line.shape.replace('slope ', ''));
-    else if (line.shape !== null) add('end', line.shape.replace(/ %/g, '\u00a0%'));
+    else if (line.bend !== null) add('bend', figures(line.bend[1]));
+    else if (line.shape !== null && line.shape.startsWith('slope ')) add('slope', figures(line.shape.replace('slope ', '')));
+    else if (line.shape !== null) add('end', figures(line.shape));
     add('samples', percent(line.unit.share, {digits: 1}));
     return element('dl', {class: 'figures'}, ...rows);
   },
@@ -95,7 +95,7 @@ const details = {
     if (line.phaseFactor !== 1) add('phase', `× ${fixed(line.phaseFactor)}`);
     const parts = [element('dl', {class: 'figures'}, ...rows)];
     if (line.speedups.length) {
-      const measured = table([`${line.unit.kind} faster by`, 'program', '95 % interval', 'experiments'], line.speedups.map(([speedup, value, low, high, n]) =>
+      const measured = table([`${line.unit.kind} faster by`, 'program', figures('95 % interval'), 'experiments'], line.speedups.map(([speedup, value, low, high, n]) =>
         [percent(speedup), percent(value, {sign: true, digits: 1}), interval([value, low, high]), String(n)]));
       measured.className = '';
       parts.push(measured);

@@ -20,10 +20,15 @@ function breakable(text) {
   return parts.flatMap((part, i) => (i === 0 ? [part] : [element('wbr'), part]));
 }
 
+// Figures as on the axes: with a real minus, and never apart from their percent sign.
+function figures(text) {
+  return text.replace(/(^|[\s(])-(?=[\d.])/g, '$1−').replace(/(\d) %/g, '$1\u00a0%');
+}
+
 // `names in backquotes` in the sentences become code.
 function sentence(text) {
-  return text.replace(/ %/g, '\u00a0%').split(/(`[^`]*`)/).filter(Boolean).map((part) =>
-    (part.length > 1 && part.startsWith('`') && part.endsWith('`') ? element('code', {}, part.slice(1, -1)) : part));
+  return text.split(/(`[^`]*`)/).filter(Boolean).map((part) =>
+    (part.length > 1 && part.startsWith('`') && part.endsWith('`') ? element('code', {}, part.slice(1, -1)) : figures(part)));
 }
 
 function verdictWord({verdict, sure}) {
@@ -41,7 +46,7 @@ function table(heads, rows) {
   const content = (cell) => (Array.isArray(cell) ? cell : [cell]);
   return element('table', {class: 'stacks'}, element('thead', {}, element('tr', {}, ...heads.map((head) => element('th', {scope: 'col'}, head)))),
     element('tbody', {}, ...rows.map(([first, ...rest]) => element('tr', {}, element('th', {scope: 'row'}, ...content(first)),
-      ...rest.map((cell, i) => element('td', {'data-head': heads[i + 1]}, element('span', {}, ...content(cell))))))));
+      ...rest.map((cell, i) => element('td', {'data-head': heads[i + 1]}, element('span', {}, ...content(cell).map((part) => (typeof part === 'string' ? figures(part) : part)))))))));
 }
 
 // A command with a button that copies it; where the browser forbids that, the text is selected.

@@ -2,7 +2,7 @@
 
 const SORTS = {
   rank: {name: 'Worth doing first', by: (a, b) => a.rank - b.rank},
-  gain: {name: `Gain at ${QUOTED_SPEEDUP * 100} %`, by: (a, b) => descending(a.quoted[0], b.quoted[0])},
+  gain: {name: figures(`Gain at ${QUOTED_SPEEDUP * 100} %`), by: (a, b) => descending(a.quoted[0], b.quoted[0])},
   certain: {name: 'Certain gain', by: (a, b) => descending(a.quoted[1], b.quoted[1])},
   hurts: {name: 'What hurts first', by: (a, b) => ascending(a.slope[0], b.slope[0])},
   samples: {name: 'Share of samples', by: (a, b) => b.unit.share - a.unit.share},

@@ -86,7 +86,7 @@ function legend(point, all) {
   const up = timed ? 'shorter' : 'faster';
   const bends = all.some(hasPlacedBend);
   byId('legend').replaceChildren(
-    element('span', {}, element('span', {class: 'key-curve'}), ' effect with its 95 % band'),
+    element('span', {}, element('span', {class: 'key-curve'}), figures(' effect with its 95 % band')),
     element('span', {}, element('span', {class: 'key-dot'}), ' measured at one speedup'),
     ...(bends ? [element('span', {}, element('span', {class: 'key-ring'}), ' bend')] : []),
     element('span', {}, `→ ${across}`), element('span', {}, '↑ ', element('code', {class: 'legend-name', title: point.name}, point.name), ` ${up}`),

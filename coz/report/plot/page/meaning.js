@@ -18,12 +18,12 @@ const MEANINGS = {
   phase: ['Phase factor', 'The line is active in a part of the run only. Its effect there was taken times this for the whole run.'],
 };
 
-function meaningOf(key) { return MEANINGS[key][1]; }
+function meaningOf(key) { return figures(MEANINGS[key][1]); }
 
 // The name of a figure; what it means when it is followed.
 function meaningLink(key) {
-  const [name, text] = MEANINGS[key];
-  return element('button', {type: 'button', class: 'term', title: text, onclick: () => meaning.open(key)}, name);
+  const [name] = MEANINGS[key];
+  return element('button', {type: 'button', class: 'term', title: meaningOf(key), onclick: () => meaning.open(key)}, figures(name));
 }
 
 const meaning = {
@@ -33,7 +33,7 @@ const meaning = {
     if (this.made) return;
     this.made = true;
     byId('view-meaning').append(element('section', {class: 'sheet'}, element('h2', {}, 'What the figures mean'), element('dl', {class: 'terms'},
-      ...Object.entries(MEANINGS).flatMap(([key, [name, text]]) => [element('dt', {id: `meaning-${key}`, tabindex: '-1'}, name), element('dd', {}, text)]))));
+      ...Object.entries(MEANINGS).flatMap(([key, [name, text]]) => [element('dt', {id: `meaning-${key}`, tabindex: '-1'}, figures(name)), element('dd', {}, figures(text))]))));
   },
 
   open(key) {

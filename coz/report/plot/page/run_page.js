@@ -32,7 +32,7 @@ const runPage = {
       String(aside.filter((line) => line.point === i && line.verdict === 'aside').length),
       String(point.low_visits)])),
     ...data.points.filter((point) => point.there).map((point) => element('p', {}, `${point.name}: ${point.there}.`)),
-    ...data.points.filter((point) => point.sampling).map((point) => element('p', {}, `${point.name}: ${point.sampling}.`)), ...this.latencies());
+    ...data.points.filter((point) => point.sampling).map((point) => element('p', {}, `${point.name}: `, ...sentence(`${point.sampling}.`))), ...this.latencies());
   },
 
   // Throughput and latency of pairs, as the program is.
@@ -43,7 +43,7 @@ const runPage = {
     const heads = ['Latency without speedup', 'Arrivals a second', 'Departures a second', 'Under way', 'Mean', 'p50', 'p99'];
     return [table(heads, pairs.map(({name, latency}) => [breakable(name), figure(latency.in, ''), figure(latency.out, ''), figure(latency.under_way, ''),
       figure(latency.mean, ' ms'), figure(latency.p50, ' ms'), figure(latency.p99, ' ms')])),
-    ...pairs.filter(({latency}) => latency.error).map(({name, latency}) => element('p', {}, `${name}: ${latency.error}.`)),
+    ...pairs.filter(({latency}) => latency.error).map(({name, latency}) => element('p', {}, `${name}: `, ...sentence(`${latency.error}.`))),
     ...pairs.filter(({latency}) => !latency.stable).map(({name}) => element('p', {}, `${name}: arrivals outrun departures; latency grows as long as this lasts, and its figures say little.`))];
   },
 
@@ -102,6 +102,6 @@ const runPage = {
     return element('section', {class: 'sheet'}, element('h2', {}, 'Set aside, and notes'),
       items.length ? element('ul', {class: 'plain-list'}, ...items.map((text) => element('li', {}, ...sentence(text)))) : null,
       items.length || data.notes.length || data.nothing ? null : element('p', {class: 'muted'}, 'Every experiment, and all that was tried, is in the figures.'),
-      data.notes.length ? element('ul', {class: 'plain-list notes'}, ...data.notes.map((note) => element('li', {}, note))) : null);
+      data.notes.length ? element('ul', {class: 'plain-list notes'}, ...data.notes.map((note) => element('li', {}, ...sentence(note)))) : null);
   },
 };
