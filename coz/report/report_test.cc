@@ -801,6 +801,18 @@ TEST(ReportMarkdownTest, TheVerdictIsSaidOnce) {
   EXPECT_THAT(text, Not(HasSubstr(" | not yet known | not yet known")));
 }
 
+TEST(ReportMarkdownTest, LatenciesSayThatTheyAreTimes) {
+  SyntheticOptions options;
+  options.kind = profile::PROGRESS_POINT_KIND_LATENCY;
+  options.latency_ns = 2e6;
+  options.noise = 0;
+  SyntheticProfile made(options, {{"/src/a.cc", 5, "A()", 0.5, 0.2, {}}});
+  made.AddRandomExperiments(60);
+  const std::string text = MarkdownOf(made.profile());
+  EXPECT_THAT(text, ContainsRegex("\\*\\*requests\\*\\* \\(latency\\): [0-9]+ visits, 2 ms on average; "
+                                  "\\+10 % is a time that is 10 % shorter\n"));
+}
+
 TEST(ReportMarkdownTest, LinesThatWereNotTriedAreNamed) {
   const std::string text = MarkdownOf(HardlyTried());
   EXPECT_THAT(text, ContainsRegex("\nSet aside, with too little data for a figure: 2 lines: "
@@ -810,7 +822,7 @@ TEST(ReportMarkdownTest, LinesThatWereNotTriedAreNamed) {
 
 TEST(ReportMarkdownTest, EachLineIsARowOfATable) {
   const std::string text = MarkdownOf(FourLines());
-  EXPECT_THAT(text, HasSubstr("**requests**: "));
+  EXPECT_THAT(text, HasSubstr("**requests** (throughput): "));
   EXPECT_THAT(text, HasSubstr("\n| line | | gain at 30 % | samples | verdict | |\n|---|---|"));
   EXPECT_THAT(text, HasSubstr("| `src/parse.cc:41` | `app::Parser::Next(std::string_view)` | "));
   EXPECT_THAT(text, HasSubstr(" | worth it | making this 30 % faster speeds `requests` up by "));
