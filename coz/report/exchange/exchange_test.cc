@@ -101,6 +101,28 @@ TEST(ExportCsvTest, HasARowForEachSpeedupAndQuotesNames) {
   EXPECT_THAT(out.str(), HasSubstr("\"Work(int, \"\"x\"\")\""));
 }
 
+TEST(ExportCsvTest, NamesAreNoFormulasAndVisitsAreWhole) {
+  report_testing::SyntheticOptions options;
+  options.kind = profile::PROGRESS_POINT_KIND_LATENCY;
+  options.point = "=order";
+  report_testing::SyntheticProfile made(options, {{"/src/a.cc", 5, "A()", 0.5, 0.5, {}}});
+  for (int i = 0; i < 4; ++i) made.AddExperiment(0, 0);
+  for (int i = 1; i <= 10; ++i) made.AddExperiment(0, 0.1 * i);
+  for (profile::Experiment& experiment : *made.profile().mutable_experiment()) {
+    experiment.mutable_point(0)->set_arrivals(experiment.point(0).departures() + 1);
+  }
+  std::ostringstream out;
+  ExportCsv(*AnalyzeWhole(made.profile()), out);
+  const std::vector<std::string> rows = absl::StrSplit(out.str(), "\r\n", absl::SkipEmpty());
+  ASSERT_GT(rows.size(), 4u);
+  constexpr size_t kVisits = 16;
+  for (size_t i = 1; i < rows.size(); ++i) {
+    EXPECT_THAT(rows[i], StartsWith("\"'=order\","));
+    const std::vector<std::string> cells = absl::StrSplit(rows[i], ',');
+    EXPECT_EQ(cells.at(kVisits).find('.'), std::string::npos) << rows[i];
+  }
+}
+
 TEST(ExportCsvTest, SetAsideLineHasItsReason) {
   const auto whole = Example(3);
   std::ostringstream out;

@@ -86,7 +86,7 @@ void ExportCsv(const AnalyzedProfile& whole, std::ostream& out) {
       for (const SpeedupEstimate& s : line.speedups) {
         Row row = head;
         for (std::string cell : {Number(s.virtual_speedup), absl::StrCat(s.experiments),
-                                 Number(s.visits), Number(s.program_speedup.value),
+                                 Number(std::nearbyint(s.visits)), Number(s.program_speedup.value),
                                  Number(s.program_speedup.low), Number(s.program_speedup.high)}) {
           row.push_back(std::move(cell));
         }

@@ -260,7 +260,8 @@ Json SpeedupsJson(const LineAnalysis& line, const LatencyBySpeedup* latencies) {
     Json speedup = {{"virtual_speedup", s.virtual_speedup},
                     {"achieved_virtual_speedup", Number(s.achieved_virtual_speedup)},
                     {"experiments", s.experiments},
-                    {"visits", Number(s.visits)},
+                    // Of a pair, the mean of two counts.
+                    {"visits", Number(std::nearbyint(s.visits))},
                     {"program_speedup", Interval(s.program_speedup)}};
     if (latencies != nullptr) {
       const LatencySummary then = latencies->Of(line.unit, s.virtual_speedup);

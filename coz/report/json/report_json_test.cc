@@ -1,5 +1,6 @@
 #include "coz/report/json/report_json.h"
 
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -184,6 +185,17 @@ TEST(ReportJsonTest, PairsHaveThroughputAndLatency) {
   ASSERT_GT(line["speedups"].size(), 4u);
   EXPECT_NEAR(line["speedups"][4]["p50_ns"].get<double>(), 1'500'500, 1);
   EXPECT_NEAR(line["speedups"][4]["p99_ns"].get<double>(), 1'500'990, 1);
+}
+
+TEST(ReportJsonTest, VisitsOfPairsAreWhole) {
+  profile::Profile profile = NumberedRequests();
+  for (profile::Experiment& experiment : *profile.mutable_experiment()) {
+    experiment.mutable_point(0)->set_arrivals(experiment.point(0).departures() + 1);
+  }
+  for (const Json& speedup : JsonOf(profile)["points"][0]["lines"].at(0)["speedups"]) {
+    const auto visits = speedup["visits"].get<double>();
+    EXPECT_EQ(visits, std::floor(visits));
+  }
 }
 
 TEST(ReportJsonTest, PairsSayWhenTheyAreNotStable) {
