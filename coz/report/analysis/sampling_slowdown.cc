@@ -50,7 +50,10 @@ std::optional<SamplingSlowdown> EstimateSamplingSlowdown(const ExperimentTable& 
   }
   const std::optional<SlopeEstimate> share = EstimateSlope(InBlocks(std::move(observations)));
   if (!share.has_value() || !std::isfinite(share->value)) return std::nullopt;
-  return SamplingSlowdown{*share, stretches};
+  // Sampling cannot take more than all of the time.
+  const auto possible = [](double part) { return std::min(part, 1.0); };
+  return SamplingSlowdown{{possible(share->value), possible(share->low), possible(share->high)},
+                          stretches};
 }
 
 double LeastSlowdownBySampling(const profile::Profile& profile, uint64_t session) {

@@ -20,7 +20,7 @@
 namespace coz::report {
 
 struct SamplingSlowdown {
-  Estimate share;  // of the time of a sampled visit, what sampling adds
+  Estimate share;  // of the time of a sampled visit, what sampling adds; at most 1
   int stretches = 0;
 };
 

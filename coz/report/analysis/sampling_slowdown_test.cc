@@ -51,6 +51,17 @@ TEST(SamplingSlowdownTest, FindsWhatSamplingTakes) {
   EXPECT_LT(slowdown->share.high - slowdown->share.low, 0.01);
 }
 
+TEST(SamplingSlowdownTest, IsNeverMoreThanAllOfTheTime) {
+  SyntheticOptions options;
+  options.noise = 0.5;
+  options.bare_share = 0.95;
+  SyntheticProfile profile = MakeProfile(options, 10);
+  const std::optional<SamplingSlowdown> slowdown = Slowdown(profile);
+  ASSERT_TRUE(slowdown.has_value());
+  EXPECT_GT(slowdown->share.value, 0.8);
+  EXPECT_EQ(slowdown->share.high, 1);
+}
+
 TEST(SamplingSlowdownTest, LeastIsTheLowerBoundInOneSession) {
   SyntheticOptions options;
   options.noise = 0.002;
