@@ -8,7 +8,6 @@
 
 #include "CLI/App.hpp"
 #include "absl/strings/str_format.h"
-#include "coz/report/analysis/session_facts.h"
 #include "coz/report/exchange/export_coz.h"
 #include "coz/report/exchange/export_csv.h"
 #include "coz/report/exchange/export_jsonl.h"
@@ -104,9 +103,8 @@ absl::Status Import(const ImportArguments& arguments) {
     return absl::OkStatus();
   });
   if (!status.ok()) return status;
-  Say(absl::StrFormat(
-      "%s of %s are in %s: coz report %s", Counted(all.experiment_size(), "experiment"),
-      Counted(all.session_size(), "session"), arguments.output, report::Quoted(arguments.output)));
+  Say(absl::StrFormat("%s of %s are in %s", Counted(all.experiment_size(), "experiment"),
+                      Counted(all.session_size(), "session"), PlaceOfProfile(arguments.output)));
   return absl::OkStatus();
 }
 
@@ -139,7 +137,9 @@ void AddImportCommand(CLI::App& app, int* exit_status) {
   auto arguments = std::make_shared<ImportArguments>();
   command->add_option("files", arguments->paths, "profiles of the original (- is standard input)")
       ->required();
-  command->add_option("-o,--output", arguments->output, "profile to write (default profile.pb)")
+  command
+      ->add_option("-o,--output", arguments->output,
+                   "profile to write (default profile.pb; - is standard output)")
       ->type_name("FILE");
   SetExamples(command, {{"import profile.coz -o old.pb", "then: coz report old.pb"}});
   command->callback([arguments, exit_status] {

@@ -1,21 +1,34 @@
 #include <memory>
+#include <ostream>
 
 #include "CLI/App.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "coz/report/analysis/session_facts.h"
 #include "coz/report/compact/compact.h"
 #include "coz/report/format/merge.h"
 #include "tools/command_line.h"
 #include "tools/documentation/command_tree.h"
+#include "tools/output_file.h"
 
 namespace coz {
 namespace {
 
+absl::StatusOr<report::MergeResult> MergeInto(report::MergeOptions options) {
+  if (!IsStandardOutput(options.output)) return report::MergeProfiles(options);
+  absl::StatusOr<report::MergeResult> result;
+  absl::Status status = WriteOutput(options.output, /*is_binary=*/true, [&](std::ostream& out) {
+    options.stream = &out;
+    result = report::MergeProfiles(options);
+    return result.status();
+  });
+  if (!status.ok()) return status;
+  return result;
+}
+
 absl::Status Merge(report::MergeOptions options, bool compact) {
   report::Compactor compactor;
   if (compact) options.filter = &compactor;
-  const absl::StatusOr<report::MergeResult> result = report::MergeProfiles(options);
+  const absl::StatusOr<report::MergeResult> result = MergeInto(options);
   if (!result.ok()) return result.status();
   for (const std::string& note : result->notes) Say(absl::StrCat("note: ", note));
   if (result->noted_inputs > result->notes.size()) {
@@ -34,9 +47,8 @@ absl::Status Merge(report::MergeOptions options, bool compact) {
     Say("note: there are too many hosts to sum up each of them, so `coz report --by` cannot tell "
         "them apart; it can in a merge without --compact");
   }
-  Say(absl::StrFormat(
-      "%s of %s are in %s: coz report %s", Counted(result->experiments, "experiment"),
-      Counted(result->sessions, "session"), options.output, report::Quoted(options.output)));
+  Say(absl::StrFormat("%s of %s are in %s", Counted(result->experiments, "experiment"),
+                      Counted(result->sessions, "session"), PlaceOfProfile(options.output)));
   return absl::OkStatus();
 }
 
@@ -46,7 +58,7 @@ void AddMergeCommand(CLI::App& app, int* exit_status) {
   CLI::App* command = app.add_subcommand("merge", "put profiles of one program into one");
   auto options = std::make_shared<report::MergeOptions>();
   command->add_option("profiles", options->inputs, "profiles to read, any number")->required();
-  command->add_option("-o,--output", options->output, "profile to write")
+  command->add_option("-o,--output", options->output, "profile to write (- is standard output)")
       ->required()
       ->type_name("FILE");
   command->add_flag("--any-program", options->any_program,

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/base/file_replacement.h"
+#include "coz/report/analysis/session_facts.h"
 #include "tools/command_line.h"
 
 namespace coz {
@@ -98,9 +99,16 @@ absl::Status CheckInputIsKept(const std::string& input, const std::string& outpu
       output, input == output ? "" : absl::StrCat(" as ", input)));
 }
 
+bool IsStandardOutput(const std::string& path) { return path.empty() || path == "-"; }
+
+std::string PlaceOfProfile(const std::string& path) {
+  if (IsStandardOutput(path)) return "standard output";
+  return absl::StrCat(path, ": coz report ", report::Quoted(path));
+}
+
 absl::Status WriteOutput(const std::string& path, bool is_binary,
                          const std::function<absl::Status(std::ostream&)>& write) {
-  if (path.empty() || path == "-") {
+  if (IsStandardOutput(path)) {
     if (is_binary && isatty(STDOUT_FILENO) == 1) {
       return absl::InvalidArgumentError(
           "this format is no text, and standard output is a terminal; write it to a file with -o "

@@ -24,6 +24,12 @@ absl::Status CheckInputIsKept(const std::string& input, const std::string& outpu
 absl::Status WriteOutput(const std::string& path, bool is_binary,
                          const std::function<absl::Status(std::ostream&)>& write);
 
+// Whether WriteOutput writes it to standard output.
+bool IsStandardOutput(const std::string& path);
+
+// What stands behind "is in": "all.pb: coz report all.pb". No command reads standard output again.
+std::string PlaceOfProfile(const std::string& path);
+
 // Whether standard output has taken all that was printed. Says so where it has not.
 bool IsAllPrinted();
 

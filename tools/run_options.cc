@@ -89,6 +89,11 @@ absl::Status CompleteRunArguments(const CLI::App& command, RunArguments* argumen
         "--daemon waits for processes that --follow=%s leaves alone; drop one of the two",
         arguments->follow));
   }
+  if (run.output == "-") {
+    return absl::InvalidArgumentError(
+        "-o -: the profile of a run cannot go to standard output, which the program writes to; "
+        "name a file with -o FILE");
+  }
   absl::StatusOr<std::string> output = ExpandOutputName(run.output);
   if (!output.ok()) return output.status();
   run.output = *output;

@@ -270,6 +270,21 @@ TEST_F(ProfilesTest, NoWriterDestroysWhatItReads) {
   EXPECT_EQ(report::ReadProfile(Path("profile.pb"))->profile.experiment_size(), 600);
 }
 
+TEST_F(ProfilesTest, ProfilesGoToStandardOutput) {
+  Write("a.pb", Make(1));
+  Write("b.pb", Make(2));
+  EXPECT_EQ(Coz({"merge", "a.pb", "b.pb", "-o", "all.pb"}).status, 0);
+  const CommandResult merged = Coz({"merge", "a.pb", "b.pb", "-o", "-"});
+  EXPECT_EQ(merged.status, 0);
+  EXPECT_EQ(merged.output, Read("all.pb"));
+  EXPECT_EQ(merged.errors, "coz: 600 experiments of 2 sessions are in standard output\n");
+  EXPECT_FALSE(std::filesystem::exists(Path("-")));
+  EXPECT_EQ(Coz({"export", "a.pb", "-o", "a.coz"}).status, 0);
+  const CommandResult imported = Coz({"import", "a.coz", "-o", "-"});
+  EXPECT_THAT(imported.errors, HasSubstr("are in standard output\n"));
+  EXPECT_THAT(imported.errors, Not(HasSubstr("coz report")));
+}
+
 TEST_F(ProfilesTest, MergesProfilesOfOneProgramOnly) {
   Write("a.pb", Make(1));
   Write("b.pb", Make(2));

@@ -94,6 +94,8 @@ TEST_F(RefusalsTest, SaysThatNoProgressPointWasVisited) {
 TEST_F(RefusalsTest, SaysThatTheOutputCannotBeWritten) {
   ExpectOneSentence(Run({"-o", "/nonexistent/profile.pb"}, {Puppet("busy"), "1"}),
                     "/nonexistent/profile.pb");
+  ExpectOneSentence(Run({"-o", "-"}, {Puppet("busy"), "1"}), "name a file with -o FILE",
+                    testing::kUsageStatus);
 }
 
 TEST_F(RefusalsTest, SaysThatALineHasNoCode) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <utility>
 
@@ -26,9 +27,11 @@ constexpr size_t kNotesKept = 5;
 
 class OutputFile {
  public:
-  static absl::StatusOr<OutputFile> Create(const std::string& path) {
-    OutputFile file(path);
-    if (!file.file_.Open(path)) return ProfileWriteError("create", path, errno);
+  // `stream` may be nullptr.
+  static absl::StatusOr<OutputFile> Create(const std::string& path, std::ostream* stream) {
+    OutputFile file(path, stream);
+    if (stream == nullptr && !file.file_.Open(path))
+      return ProfileWriteError("create", path, errno);
     return file;
   }
 
@@ -38,23 +41,28 @@ class OutputFile {
   }
 
   absl::Status Finish() {
-    if (absl::Status status = Flush(); !status.ok()) return status;
+    if (absl::Status status = Flush(); !status.ok() || stream_ != nullptr) return status;
     return file_.Finish() ? absl::OkStatus() : ProfileWriteError("write", path_, errno);
   }
 
   uint64_t bytes() const { return bytes_; }
 
  private:
-  explicit OutputFile(const std::string& path) : path_(path) {}
+  OutputFile(const std::string& path, std::ostream* stream) : path_(path), stream_(stream) {}
 
   absl::Status Flush() {
-    if (!file_.Write(buffer_)) return ProfileWriteError("write", path_, errno);
+    if (stream_ != nullptr) {
+      stream_->write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+    } else if (!file_.Write(buffer_)) {
+      return ProfileWriteError("write", path_, errno);
+    }
     bytes_ += buffer_.size();
     buffer_.clear();
     return absl::OkStatus();
   }
 
   std::string path_;
+  std::ostream* stream_;
   FileReplacement file_;
   std::string buffer_;
   uint64_t bytes_ = 0;
@@ -244,7 +252,7 @@ absl::StatusOr<MergeResult> MergeProfiles(const MergeOptions& options) {
     return absl::InvalidArgumentError(
         "no profile was named; write: coz merge a.pb b.pb -o merged.pb");
   }
-  absl::StatusOr<OutputFile> out = OutputFile::Create(options.output);
+  absl::StatusOr<OutputFile> out = OutputFile::Create(options.output, options.stream);
   if (!out.ok()) return out.status();
   return Merger(options, *std::move(out)).Run();
 }

@@ -7,7 +7,7 @@
 // Errors   those of reading and writing; FAILED_PRECONDITION when two inputs are of different
 //          programs (by build-id, else by path) or were made with different --given, naming both
 //          files, or when a compact profile holds some sessions of an earlier input, but not
-//          all. The output then stays as it was
+//          all. The output file then stays as it was; a stream may have a part
 // Threads  compatible
 // Signals  not async-signal-safe
 // Source   profile.proto: concatenated profiles merge
@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -39,8 +40,9 @@ class MergeFilter {
 
 struct MergeOptions {
   std::vector<std::string> inputs;
-  std::string output;
-  bool any_program = false;  // do not ask whether it is the same program
+  std::string output;              // a file's path
+  std::ostream* stream = nullptr;  // written instead of the file, if there is one
+  bool any_program = false;        // do not ask whether it is the same program
   MergeFilter* filter = nullptr;
 };
 
