@@ -12,8 +12,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/format/profile.pb.h"
 #include "coz/report/wording/headline.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/typed_name.h"
@@ -52,7 +54,7 @@ absl::StatusOr<FailCondition> FailCondition::Parse(const std::string& text) {
   // Names of functions may hold commas and brackets. So the name of the point ends at the first
   // comma outside of brackets, and that of the unit at the last bracket before the comparison.
   static const std::regex* const kForm = new std::regex(
-      R"(^\s*(gain|slope|best)(?:\.(value|low|high))?\s*\((.+)\)\s*(>=|<=|>|<)\s*(\S+)\s*$)");
+      R"(^\s*(gain|slope|best)(?:\.(value|low|high))?\s*\((.+)\)\s*(>=|<=|>|<)\s*(\S+(?:\s+%)?)\s*$)");
   std::smatch parts;
   // A regular expression takes long for a long text, and no condition is that long.
   if (text.size() > 1000 || !std::regex_match(text, parts, *kForm)) return NotACondition(text);
@@ -81,8 +83,9 @@ absl::StatusOr<FailCondition> FailCondition::Parse(const std::string& text) {
   const std::string number = parts[5];
   char* end = nullptr;
   condition.limit_ = strtod(number.c_str(), &end);
-  const bool percent = *end == '%' && end[1] == '\0';
-  if (end == number.c_str() || (*end != '\0' && !percent) || !std::isfinite(condition.limit_) ||
+  const absl::string_view behind = absl::StripLeadingAsciiWhitespace(end);
+  const bool percent = behind == "%";
+  if (end == number.c_str() || (!behind.empty() && !percent) || !std::isfinite(condition.limit_) ||
       condition.units_.empty()) {
     return NotACondition(text);
   }
@@ -160,6 +163,19 @@ std::string FailCondition::Sentence(const UnitRow& unit, const PointRow& point,
   return absl::StrCat(what, ", so --fail-if='", Printable(text_), "' holds");
 }
 
+// Where the name is that of a function of which only lines are units; else "".
+std::string FailCondition::UnitsAreLines(const ExperimentTable& table) const {
+  for (const UnitRow& unit : table.units) {
+    if (unit.kind != profile::UNIT_KIND_LINE) continue;
+    const std::string name = unit.function.substr(0, unit.function.find('('));
+    if (!MatchesName(units_, unit.function) && !MatchesName(units_, name)) continue;
+    return absl::StrCat("; the units of this profile are lines: name one, such as ",
+                        Printable(WithoutBuildFolder(unit.Name())),
+                        ", or measure functions with `coz run --unit=function`");
+  }
+  return "";
+}
+
 absl::StatusOr<std::optional<std::string>> FailCondition::Find(const ExperimentTable& table,
                                                                const Analysis& analysis,
                                                                const Suggest& suggest) const {
@@ -194,8 +210,10 @@ absl::StatusOr<std::optional<std::string>> FailCondition::Find(const ExperimentT
         "--fail-if='", Printable(text_), "' fits only units without a figure, such as ",
         Printable(set_aside), "; profile longer, with `coz run --until=20` for example"));
   }
+  const std::string lines = UnitsAreLines(table);
   return absl::NotFoundError(absl::StrCat("--fail-if='", Printable(text_),
-                                          "' fits nothing in the profile", suggest(units_, names)));
+                                          "' fits nothing in the profile",
+                                          lines.empty() ? suggest(units_, names) : lines));
 }
 
 }  // namespace coz::report

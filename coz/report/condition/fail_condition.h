@@ -1,6 +1,6 @@
 // A condition of `coz report --fail-if`: a figure of some units against a limit.
 //
-// Shape    FIGURE[.BOUND]([POINT,] UNITS) OP NUMBER[%], such as `gain(server.cpp:12) > 10%` or
+// Shape    FIGURE[.BOUND]([POINT,] UNITS) OP NUMBER[ %], such as `gain(server.cpp:12) > 10%` or
 //          `slope(requests, decode.cc:*) >= 0.3`.
 //          FIGURE  gain, as reports show it (headline.h); slope; or best: the program speedup at
 //                  the place of the curve that is most certainly a gain (a loss, where it is one).
@@ -51,6 +51,7 @@ class FailCondition {
   absl::StatusOr<std::vector<const PointAnalysis*>> Points(const ExperimentTable& table,
                                                            const Analysis& analysis,
                                                            const Suggest& suggest) const;
+  std::string UnitsAreLines(const ExperimentTable& table) const;
   std::string Sentence(const UnitRow& unit, const PointRow& point, double figure) const;
 
   std::string text_;

@@ -56,6 +56,7 @@ TEST_F(FailConditionTest, TheLineThatMatchedIsNamed) {
   EXPECT_THAT(Find("best(requests, server.cc:*) >= 10%"),
               HasSubstr("the best predicted program speedup of /src/app/server.cc:12"));
   EXPECT_THAT(Find(" slope ( * )<-20% "), HasSubstr("lock.cc:3"));
+  EXPECT_THAT(Find("gain(server.cc:12) > 10 % "), HasSubstr("the lower bound of the gain"));
   EXPECT_THAT(Find("gain(server.cc:12) > 10%"),
               HasSubstr("the lower bound of the gain at 30 % faster of /src/app/server.cc:12 at "
                         "requests is 1"));
@@ -115,10 +116,19 @@ TEST_F(FailConditionTest, WhatFitsNothingIsAnError) {
   EXPECT_THAT(Find("slope(rare.cc:9) > 0"), HasSubstr("fits only units without a figure"));
 }
 
+TEST_F(FailConditionTest, OfFunctionsItSaysThatTheUnitsAreLines) {
+  for (const char* text : {"gain(Serve) > 1%", "gain(Serve()) > 1%", "gain(requests, Ser*) > 1%"}) {
+    EXPECT_THAT(Find(text), HasSubstr("the units of this profile are lines: name one, such as "
+                                      "/src/app/server.cc:12, or measure functions with "
+                                      "`coz run --unit=function`"))
+        << text;
+  }
+}
+
 TEST_F(FailConditionTest, WhatIsNoConditionIsAnError) {
-  for (const char* text :
-       {"", "slope", "slope() > 1", "slope(a) > x", "slope(a) = 1", "speed(a) > 1",
-        "slope(a) > 1 %", "slope(a) > nan", "slope.mid(a) > 1", "slope(a > 1"}) {
+  for (const char* text : {"", "slope", "slope() > 1", "slope(a) > x", "slope(a) = 1",
+                           "speed(a) > 1", "slope(a) > 1 x", "slope(a) > % 1", "slope(a) > 1 % %",
+                           "slope(a) > nan", "slope.mid(a) > 1", "slope(a > 1"}) {
     EXPECT_THAT(Find(text), HasSubstr("is no condition; write one like")) << text;
   }
 }
