@@ -120,15 +120,16 @@ absl::Status CheckConditions(const ReportOptions& options) {
 }
 
 absl::Status RunReport(const ReportOptions& options, std::ostream& out, bool* measured) {
-  const absl::StatusOr<std::vector<FailCondition>> conditions = ParseConditions(options);
+  absl::StatusOr<std::vector<FailCondition>> conditions = ParseConditions(options);
   if (!conditions.ok()) return conditions.status();
   const auto whole = ReadAndAnalyze(options.path, options.analysis);
   if (!whole.ok()) return whole.status();
   const auto& [profile, stats, table, analysis] = **whole;
-  if (measured != nullptr) {
-    *measured = options.threads || options.apis ||
-                !FindNothingMeasured(profile, table, analysis).has_value();
-  }
+  const bool has_figures = !FindNothingMeasured(profile, table, analysis).has_value();
+  const bool needs_figures = (!options.threads && !options.apis) || !conditions->empty();
+  if (measured != nullptr) *measured = has_figures || !needs_figures;
+  // The report says why there are no figures, and no condition knows better.
+  if (!has_figures) conditions->clear();
   if (options.threads) {
     PrintThreads(profile, options, out);
   } else if (options.apis) {

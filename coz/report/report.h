@@ -44,7 +44,7 @@ struct ReportOptions {
 // INVALID_ARGUMENT for a condition of `fail_if` that is none.
 absl::Status CheckConditions(const ReportOptions& options);
 
-// `measured` is whether there was something to show.
+// `measured` is whether there was something to show. Where no experiment was, no condition holds.
 absl::Status RunReport(const ReportOptions& options, std::ostream& out, bool* measured = nullptr);
 
 // Where the descriptor is a terminal, makes the text as wide as it, with prose broken at its edge.

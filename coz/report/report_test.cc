@@ -158,6 +158,18 @@ TEST(ReportTest, AConditionThatHoldsAbortsAfterTheReport) {
   EXPECT_EQ(RunReport(options, out).code(), absl::StatusCode::kNotFound);
 }
 
+TEST(ReportTest, WithoutFiguresNoConditionIsAnError) {
+  profile::Profile profile = FourLines();
+  profile.clear_experiment();
+  ReportOptions options;
+  options.path = Save(profile);
+  options.fail_if = {"slope(*) > 0"};
+  std::ostringstream out;
+  bool measured = true;
+  EXPECT_TRUE(RunReport(options, out, &measured).ok());
+  EXPECT_FALSE(measured);
+}
+
 // Its verdicts, conditions and notes name `coz attach`.
 TEST(ReportTest, AttachedProfileNamesItsCommand) {
   SyntheticOptions missed;
@@ -809,8 +821,9 @@ TEST(ReportMarkdownTest, LatenciesSayThatTheyAreTimes) {
   SyntheticProfile made(options, {{"/src/a.cc", 5, "A()", 0.5, 0.2, {}}});
   made.AddRandomExperiments(60);
   const std::string text = MarkdownOf(made.profile());
-  EXPECT_THAT(text, ContainsRegex("\\*\\*requests\\*\\* \\(latency\\): [0-9]+ visits, 2 ms on average; "
-                                  "\\+10 % is a time that is 10 % shorter\n"));
+  EXPECT_THAT(text,
+              ContainsRegex("\\*\\*requests\\*\\* \\(latency\\): [0-9]+ visits, 2 ms on average; "
+                            "\\+10 % is a time that is 10 % shorter\n"));
 }
 
 TEST(ReportMarkdownTest, LinesThatWereNotTriedAreNamed) {
