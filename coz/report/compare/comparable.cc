@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "coz/report/compare/unit_match.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/unit_names.h"
 
@@ -39,10 +40,11 @@ std::set<PointKey> PointsOf(const AnalyzedProfile& whole) {
 }
 
 // Without lines: those change with the program.
-std::set<std::string> PlacesOf(const ExperimentTable& table) {
+template <typename FileOf>
+std::set<std::string> PlacesOf(const ExperimentTable& table, FileOf file_of) {
   std::set<std::string> places;
   for (const UnitRow& unit : table.units) {
-    for (const std::string& place : {unit.file, unit.function}) {
+    for (const std::string& place : {file_of(unit.file), unit.function}) {
       if (!place.empty()) places.insert(place);
     }
   }
@@ -68,7 +70,10 @@ std::string WhyNoUnitInCommon(const AnalyzedProfile& before, const AnalyzedProfi
                         " and the second of ", UnitNames(after.table).Plural(),
                         ", so their figures cannot be compared; profile both with the same --unit");
   }
-  if (AreApart(PlacesOf(before.table), PlacesOf(after.table))) {
+  const FileMatch files = MatchFiles(before.table, after.table);
+  const auto of_before = [&](const std::string& file) { return files.AfterOf(file); };
+  const auto of_after = [](const std::string& file) { return file; };
+  if (AreApart(PlacesOf(before.table, of_before), PlacesOf(after.table, of_after))) {
     return absl::StrCat("the profiles have no function and no file in common; ",
                         WhatTheyAreOf(before, after));
   }

@@ -22,6 +22,7 @@ struct LineSpec {
   double share;
   double slope;
   std::string function = "Work()";
+  std::string file = "/src/app/work.cc";
 };
 
 std::unique_ptr<const AnalyzedProfile> Make(double ns_per_visit, const std::vector<LineSpec>& lines,
@@ -39,6 +40,7 @@ std::unique_ptr<const AnalyzedProfile> Make(double ns_per_visit, const std::vect
     line.share = spec.share;
     line.slope = spec.slope;
     line.function = spec.function;
+    line.file = spec.file;
     synthetic_lines.push_back(line);
   }
   report_testing::SyntheticProfile synthetic(options, synthetic_lines);
@@ -92,6 +94,27 @@ TEST(DiffTest, LineThatMovedWithinItsFunctionIsRecognized) {
   const LineDiff& moved = Find(diff, "/src/app/work.cc:10");
   EXPECT_EQ(moved.after_name, "/src/app/work.cc:12");
   EXPECT_THAT(DiffText(diff, 0), HasSubstr("work.cc:12 (was 10)"));
+}
+
+TEST(DiffTest, ProfilesFromTwoFoldersAreCompared) {
+  const ProfileDiff diff = Compare(*Make(1e6, {{10, 0.6, 0.6, "A()", "/ci/job1/work.cc"}}, 5),
+                                   *Make(1e6, {{10, 0.6, 0.6, "A()", "/ci/job2/work.cc"}}, 6));
+  EXPECT_EQ(diff.note, "");
+  ASSERT_EQ(diff.points[0].lines.size(), 1u);
+  EXPECT_EQ(Find(diff, "/ci/job1/work.cc:10").after_name, "/ci/job2/work.cc:10");
+  EXPECT_THAT(DiffText(diff, 0), Not(HasSubstr("(was")));
+}
+
+TEST(DiffTest, FilesThatCannotBeToldApartAreNotedAndNamedApart) {
+  const ProfileDiff diff = Compare(*Make(1e6, {{10, 0.6, 0.6, "A()", "/ci/job1/work.cc"}}, 5),
+                                   *Make(1e6,
+                                         {{10, 0.4, 0.6, "A()", "/ci/job2/work.cc"},
+                                          {10, 0.4, 0.6, "B()", "/ci/job2/old/work.cc"}},
+                                         6));
+  EXPECT_THAT(diff.note, HasSubstr("which of /ci/job1/work.cc of the first profile"));
+  const std::string text = DiffText(diff, 0);
+  EXPECT_THAT(text, HasSubstr("gone    job1/work.cc:10"));
+  EXPECT_THAT(text, HasSubstr("new     job2/work.cc:10"));
 }
 
 TEST(DiffTest, NewAndGoneLinesAreNamed) {
@@ -402,6 +425,47 @@ TEST(VerifyTest, AttachedProfilesNameTheirCommand) {
   }
   EXPECT_THAT(Refusal(Verify(*Before(), *AnalyzeWhole(few), {"work.cc:10", 0.5})),
               HasSubstr("is not known; profile longer: coz attach --append"));
+}
+
+// The first profile's work.cc:20 is where the second one has the line that became faster.
+TEST(VerifyTest, ALineThatMovedIsHeldBesideItself) {
+  const auto before = Make(1e6, {{10, 0.6, 0.6, "Decode()"}, {20, 0.4, 0.4, "Update()"}}, 1);
+  const auto after = Make(0.7e6, {{20, 0.43, 0.43, "Decode()"}, {30, 0.57, 0.57, "Update()"}}, 2);
+  for (const char* line : {"", "work.cc:10"}) {
+    const auto found = Verify(*before, *after, {line, std::nullopt});
+    ASSERT_TRUE(found.ok()) << found.status();
+    const Verification& v = found->front();
+    EXPECT_NEAR(v.line_speedup.value, 0.5, 0.03);
+    EXPECT_EQ(v.outcome, Outcome::kHeld);
+    EXPECT_THAT(VerificationText(v), ::testing::StartsWith("work.cc:10 (now 20) at progress"));
+    EXPECT_EQ(VerificationJson(v)["line_after"], "/src/app/work.cc:20");
+  }
+  const auto other = Verify(*before, *after, {"work.cc:20", std::nullopt});
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(other->front().line_after, "/src/app/work.cc:30");
+  EXPECT_EQ(other->front().outcome, Outcome::kUntested);
+  EXPECT_THAT(Refusal(Verify(*after, *before, {"", std::nullopt})),
+              HasSubstr("none became faster"));
+}
+
+TEST(VerifyTest, AnotherFunctionAtTheSameLineIsRefused) {
+  const auto before = Make(1e6, {{10, 0.6, 0.6, "Decode()"}, {20, 0.4, 0.4, "Update()"}}, 1);
+  const auto after = Make(0.7e6, {{20, 0.43, 0.43, "Decode()"}}, 2);
+  EXPECT_THAT(Refusal(Verify(*before, *after, {"work.cc:20", std::nullopt})),
+              HasSubstr("work.cc:20 is in Update() in the first profile and in Decode() in the "
+                        "second"));
+  const auto said = Verify(*before, *after, {"work.cc:20", 0.5});
+  ASSERT_TRUE(said.ok()) << said.status();
+  EXPECT_TRUE(VerificationJson(said->front())["line_after"].is_null());
+}
+
+TEST(VerifyTest, ProfilesFromTwoFoldersAreCompared) {
+  const auto before = Make(1e6, {{10, 0.6, 0.6, "A()", "/ci/job1/work.cc"}}, 1);
+  const auto after = Make(0.7e6, {{10, 0.43, 0.43, "A()", "/ci/job2/work.cc"}}, 2);
+  const auto found = Verify(*before, *after, {"", std::nullopt});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->front().shown, "work.cc:10");
+  EXPECT_EQ(found->front().line_after, "/ci/job2/work.cc:10");
 }
 
 TEST(VerifyTest, UnknownLineNamesThoseWithPredictions) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -10,17 +11,13 @@
 #include "absl/strings/str_cat.h"
 #include "coz/report/compare/comparable.h"
 #include "coz/report/compare/progress.h"
+#include "coz/report/compare/unit_match.h"
 #include "coz/report/wording/headline.h"
+#include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/unit_names.h"
 
 namespace coz::report {
 namespace {
-
-using UnitKey = std::tuple<int, std::string, uint32_t, std::string, std::string>;
-
-UnitKey KeyOf(const UnitRow& unit) {
-  return {unit.kind, unit.file, unit.line, unit.IsByLine() ? "" : unit.function, unit.thread_group};
-}
 
 // What one profile says of a unit at a point.
 struct Said {
@@ -62,9 +59,13 @@ const PointAnalysis* FindPoint(const AnalyzedProfile& whole, const PointRow& wan
 class Comparer {
  public:
   Comparer(const AnalyzedProfile& before, const AnalyzedProfile& after)
-      : before_(before), after_(after), before_names_(before.table), after_names_(after.table) {
-    MatchUnits();
-  }
+      : before_(before),
+        after_(after),
+        before_names_(before.table),
+        after_names_(after.table),
+        match_(before.table, after.table) {}
+
+  std::string WhyUnclear() const { return match_.WhyUnclear(); }
 
   PointDiff ComparePoint(const PointRow& row) {
     const PointAnalysis* before = FindPoint(before_, row);
@@ -82,64 +83,24 @@ class Comparer {
     std::set<size_t> taken;
     for (size_t i = 0; before != nullptr && i < before->lines.size(); ++i) {
       const size_t unit = before->lines[i].unit;
-      const auto match = after_of_.find(unit);
-      const Said other = match == after_of_.end() ? Said() : Find(after, match->second);
+      const std::optional<size_t> match = match_.AfterOf(unit);
+      const Said other = match ? Find(after, *match) : Said();
       if (other.is_there()) taken.insert(other.unit);
       diff.lines.push_back(CompareLine(Find(before, unit), other));
     }
     for (size_t i = 0; after != nullptr && i < after->lines.size(); ++i) {
       const size_t unit = after->lines[i].unit;
       if (taken.count(unit) != 0) continue;
-      const auto match = before_of_.find(unit);
-      const Said other = match == before_of_.end() ? Said() : Find(before, match->second);
+      const std::optional<size_t> match = match_.BeforeOf(unit);
+      const Said other = match ? Find(before, *match) : Said();
       diff.lines.push_back(CompareLine(other, Find(after, unit)));
     }
+    TellApart(&diff.lines);
     Order(&diff.lines);
     return diff;
   }
 
  private:
-  void MatchUnits() {
-    std::map<UnitKey, size_t> in_after;
-    for (size_t i = 0; i < after_.table.units.size(); ++i) {
-      in_after[KeyOf(after_.table.units[i])] = i;
-    }
-    std::set<size_t> matched;
-    // A line of the same number in another function is another line.
-    for (size_t i = 0; i < before_.table.units.size(); ++i) {
-      const auto found = in_after.find(KeyOf(before_.table.units[i]));
-      if (found == in_after.end()) continue;
-      if (before_.table.units[i].function != after_.table.units[found->second].function) continue;
-      after_of_[i] = found->second;
-      matched.insert(found->second);
-    }
-    MatchMoved(matched);
-    for (const auto& [before, after] : after_of_) before_of_[after] = before;
-  }
-
-  void MatchMoved(const std::set<size_t>& matched) {
-    using Place = std::tuple<std::string, std::string, std::string>;  // file, function, threads
-    std::map<Place, std::vector<size_t>> left_before;
-    std::map<Place, std::vector<size_t>> left_after;
-    const auto collect = [](const ExperimentTable& table, auto is_matched, auto* left) {
-      for (size_t i = 0; i < table.units.size(); ++i) {
-        const UnitRow& unit = table.units[i];
-        if (!unit.IsByLine() && unit.kind != profile::UNIT_KIND_FUNCTION) continue;
-        if (unit.function.empty() || is_matched(i)) continue;
-        (*left)[{unit.file, unit.function, unit.thread_group}].push_back(i);
-      }
-    };
-    collect(
-        before_.table, [&](size_t i) { return after_of_.count(i) != 0; }, &left_before);
-    collect(
-        after_.table, [&](size_t i) { return matched.count(i) != 0; }, &left_after);
-    for (const auto& [place, units] : left_before) {
-      const auto other = left_after.find(place);
-      if (units.size() != 1 || other == left_after.end() || other->second.size() != 1) continue;
-      after_of_[units.front()] = other->second.front();
-    }
-  }
-
   // The slope of a straight curve says no more than its gain.
   static std::string Shown(const Said& said) {
     const Headline headline =
@@ -198,6 +159,22 @@ class Comparer {
     }
   }
 
+  // What is gone and what is new may have one name, each within its folder.
+  static void TellApart(std::vector<LineDiff>* lines) {
+    std::map<std::pair<std::string, std::string>, LineDiff*> gone;
+    for (LineDiff& line : *lines) {
+      if (line.change == Change::kGone) gone[{line.before_shown, line.shown_detail}] = &line;
+    }
+    for (LineDiff& line : *lines) {
+      const auto found = gone.find({line.after_shown, line.shown_detail});
+      if (line.change != Change::kNew || found == gone.end()) continue;
+      LineDiff& other = *found->second;
+      const size_t folder = CommonFolder({other.before_name, line.after_name}).size();
+      other.before_shown = Printable(other.before_name.substr(folder));
+      line.after_shown = Printable(line.after_name.substr(folder));
+    }
+  }
+
   static void Order(std::vector<LineDiff>* lines) {
     const auto rank = [](const LineDiff& line) {
       const bool certain = line.change == Change::kGained || line.change == Change::kLost;
@@ -215,8 +192,7 @@ class Comparer {
   const AnalyzedProfile& after_;
   const UnitNames before_names_;
   const UnitNames after_names_;
-  std::map<size_t, size_t> after_of_;  // units
-  std::map<size_t, size_t> before_of_;
+  const UnitMatch match_;
 };
 
 }  // namespace
@@ -229,6 +205,7 @@ ProfileDiff Compare(const AnalyzedProfile& before, const AnalyzedProfile& after)
   diff.note = WhyNoPointInCommon(before, after);
   if (diff.note.empty()) diff.note = WhyNoUnitInCommon(before, after);
   Comparer comparer(before, after);
+  if (diff.note.empty()) diff.note = comparer.WhyUnclear();
   std::set<std::pair<std::string, int>> seen;
   for (const AnalyzedProfile* whole : {&after, &before}) {
     for (const PointAnalysis& point : whole->analysis.points) {

@@ -10,8 +10,7 @@
 // Signals  not async-signal-safe
 // Source   docs/compare.md
 //
-// Units are matched by kind, file, line and function. If a function then has one line left over on
-// each side, that line is taken as moved.
+// Which unit is which: unit_match.h.
 #ifndef COZ_REPORT_COMPARE_DIFF_H_
 #define COZ_REPORT_COMPARE_DIFF_H_
 
@@ -62,8 +61,8 @@ struct ProfileDiff {
   // What is tried: "line" and "lines", "function" and "functions"...
   std::string unit_word = "line";
   std::string unit_words = "lines";
-  // A sentence where they are of different units, or look like those of different programs; else
-  // empty.
+  // A sentence where they are of different units, look like those of different programs, or have
+  // files of which it is not clear which is which; else empty.
   std::string note;
   std::vector<PointDiff> points;  // most visited first
 };

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "coz/report/compare/diff.h"
+#include "coz/report/compare/unit_match.h"
 #include "coz/report/wording/headline.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/verdict.h"
@@ -28,10 +29,9 @@ std::string Words(Change change) {
 }
 
 std::string Name(const LineDiff& line) {
-  if (line.before_name.empty() || line.before_name == line.after_name) return line.after_shown;
+  if (line.before_name.empty()) return line.after_shown;
   if (line.after_name.empty()) return line.before_shown;
-  return absl::StrCat(line.after_shown, " (was ",
-                      line.before_shown.substr(line.before_shown.rfind(':') + 1), ")");
+  return NameWithOther(line.after_shown, "was", line.before_shown);
 }
 
 // Whether a second column has something in it.

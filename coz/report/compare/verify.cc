@@ -14,6 +14,7 @@
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/compare/comparable.h"
 #include "coz/report/compare/progress.h"
+#include "coz/report/compare/unit_match.h"
 #include "coz/report/wording/baseline_use.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/surroundings.h"
@@ -52,6 +53,12 @@ bool IsCalled(const UnitRow& unit, const std::string& wanted) {
          name.compare(name.size() - wanted.size(), wanted.size(), wanted) == 0 &&
          name[name.size() - wanted.size() - 1] == '/';
 }
+
+struct Pair {
+  const AnalyzedProfile& before;
+  const AnalyzedProfile& after;
+  const UnitMatch match;
+};
 
 std::optional<size_t> FindUnit(const ExperimentTable& table, const std::string& wanted) {
   for (size_t i = 0; i < table.units.size(); ++i) {
@@ -102,7 +109,17 @@ std::string NoTime(const char* which, const std::string& point, const profile::P
                       WithItsCommand("coz run --append", profile));
 }
 
-std::string NoLineSpeedup(const char* which, const std::string& wanted) {
+// The unit that is called `wanted` in each profile.
+std::string NoLineSpeedup(const Pair& pair, size_t unit, const char* which,
+                          const std::string& wanted) {
+  const std::optional<size_t> other = FindUnit(pair.after.table, wanted);
+  const std::string& function = pair.before.table.units[unit].function;
+  if (!pair.match.AfterOf(unit) && other && pair.after.table.units[*other].function != function) {
+    return absl::StrCat(wanted, " is in ", Printable(function), " in the first profile and in ",
+                        Printable(pair.after.table.units[*other].function),
+                        " in the second, which has no line that the first one can have become, so "
+                        "by how much it became faster cannot be told; say it with --by PERCENT");
+  }
   return absl::StrCat("by how much ", wanted, " became faster cannot be told: the ", which,
                       " profile has no sample of it (renamed, moved or gone?); say it with --by "
                       "PERCENT");
@@ -122,15 +139,19 @@ absl::Status NoPoint(const AnalyzedProfile& after, const std::string& point) {
                    "; profile the changed program with the same points"));
 }
 
-// From CPU time per visit; the line is gone in the second profile where no sample fell into it.
-std::optional<Estimate> LineSpeedup(const AnalyzedProfile& before, const AnalyzedProfile& after,
-                                    size_t point_before, size_t point_after, size_t unit,
-                                    const std::string& wanted) {
-  const std::optional<Estimate> cost_before = CpuTimePerVisit(before, point_before, unit);
+// Indices of one point in both profiles.
+struct PointPair {
+  size_t before = 0;
+  size_t after = 0;
+};
+
+// From CPU time per visit; none where the line is gone in the second profile.
+std::optional<Estimate> LineSpeedup(const Pair& pair, const PointPair& point, size_t unit) {
+  const std::optional<Estimate> cost_before = CpuTimePerVisit(pair.before, point.before, unit);
   if (!cost_before || cost_before->value <= 0) return std::nullopt;
-  const std::optional<size_t> unit_after = FindUnit(after.table, wanted);
+  const std::optional<size_t> unit_after = pair.match.AfterOf(unit);
   std::optional<Estimate> cost_after;
-  if (unit_after) cost_after = CpuTimePerVisit(after, point_after, *unit_after);
+  if (unit_after) cost_after = CpuTimePerVisit(pair.after, point.after, *unit_after);
   if (!cost_after) return std::nullopt;
   return Gain(*cost_before, *cost_after);
 }
@@ -219,12 +240,13 @@ std::string Predicted(const Verification& v) {
                     : Percent(v.predicted);
 }
 
-std::optional<size_t> SamePoint(const AnalyzedProfile& before, const AnalyzedProfile& after,
-                                size_t point) {
-  const PointRow& row = before.table.points[point];
-  for (const PointAnalysis& other : after.analysis.points) {
-    const PointRow& other_row = after.table.points[other.point];
-    if (other_row.name == row.name && other_row.kind == row.kind) return other.point;
+std::optional<PointPair> InBoth(const Pair& pair, size_t point) {
+  const PointRow& row = pair.before.table.points[point];
+  for (const PointAnalysis& other : pair.after.analysis.points) {
+    const PointRow& other_row = pair.after.table.points[other.point];
+    if (other_row.name == row.name && other_row.kind == row.kind) {
+      return PointPair{point, other.point};
+    }
   }
   return std::nullopt;
 }
@@ -246,29 +268,109 @@ std::string NoteOfOthers(const AnalyzedProfile& before, const AnalyzedProfile& a
 }
 
 // The line with a prediction whose CPU time for each visit fell most.
-absl::StatusOr<std::string> LineThatBecameFaster(const AnalyzedProfile& before,
-                                                 const AnalyzedProfile& after) {
-  std::string fastest;
+absl::StatusOr<size_t> LineThatBecameFaster(const Pair& pair) {
+  std::optional<size_t> fastest;
   double most_saved = 0;
-  for (const PointAnalysis& point : before.analysis.points) {
-    const std::optional<size_t> other = SamePoint(before, after, point.point);
-    if (!other) continue;
+  for (const PointAnalysis& point : pair.before.analysis.points) {
+    const std::optional<PointPair> both = InBoth(pair, point.point);
+    if (!both) continue;
     for (const LineAnalysis& line : point.lines) {
-      const std::string name = before.table.units[line.unit].Name();
-      const auto speedup = LineSpeedup(before, after, point.point, *other, line.unit, name);
+      const auto speedup = LineSpeedup(pair, *both, line.unit);
       if (!speedup || speedup->low <= 0) continue;
-      const double saved = speedup->value * CpuTimePerVisit(before, point.point, line.unit)->value;
+      const double saved =
+          speedup->value * CpuTimePerVisit(pair.before, point.point, line.unit)->value;
       if (saved <= most_saved) continue;
       most_saved = saved;
-      fastest = name;
+      fastest = line.unit;
     }
   }
-  if (!fastest.empty()) return fastest;
-  const UnitNames names(before.table);
+  if (fastest) return *fastest;
+  const UnitNames names(pair.before.table);
   return absl::FailedPreconditionError(absl::StrFormat(
       "of the %s that the first profile has predictions for, none became faster, as far as samples "
       "tell; name what was made faster: coz verify --line %s BEFORE AFTER",
       names.Plural(), names.word() == "line" ? "FILE:LINE" : absl::AsciiStrToUpper(names.word())));
+}
+
+absl::StatusOr<size_t> WantedUnit(const Pair& pair, const VerifyOptions& options) {
+  if (options.line.empty()) return LineThatBecameFaster(pair);
+  if (const std::optional<size_t> unit = FindUnit(pair.before.table, options.line)) return *unit;
+  return NoFigures(pair.before, options.line, false);
+}
+
+// Names, and that other programs took CPU time.
+Verification Describe(const Pair& pair, size_t point, size_t unit) {
+  const UnitNames names(pair.before.table);
+  Verification v;
+  v.point = pair.before.table.points[point].name;
+  v.line = pair.before.table.units[unit].Name();
+  v.shown = names.Place(unit);
+  if (const std::optional<size_t> after = pair.match.AfterOf(unit)) {
+    v.line_after = pair.after.table.units[*after].Name();
+    v.shown = NameWithOther(v.shown, "now", UnitNames(pair.after.table).Place(*after));
+  }
+  v.unit_word = names.word();
+  v.note = NoteOfOthers(pair.before, pair.after);
+  return v;
+}
+
+// FAILED_PRECONDITION where a figure is missing at the point.
+absl::StatusOr<Verification> VerifyAt(const Pair& pair, const PointPair& point, size_t unit,
+                                      const Prediction& prediction, const VerifyOptions& options) {
+  Verification v = Describe(pair, point.before, unit);
+  const auto time_before = TimePerVisit(pair.before, point.before);
+  const auto time_after = TimePerVisit(pair.after, point.after);
+  if (!time_before || time_before->value <= 0) {
+    return absl::FailedPreconditionError(NoTime("first", v.point, pair.before.profile));
+  }
+  if (!time_after) {
+    return absl::FailedPreconditionError(NoTime("second", v.point, pair.after.profile));
+  }
+  if (options.speedup) {
+    v.line_speedup = {*options.speedup, *options.speedup, *options.speedup};
+  } else if (const auto measured = LineSpeedup(pair, point, unit)) {
+    v.line_speedup = *measured;
+  } else {
+    const auto cost = CpuTimePerVisit(pair.before, point.before, unit);
+    const bool is_first = !cost || cost->value <= 0;
+    return absl::FailedPreconditionError(NoLineSpeedup(
+        pair, unit, is_first ? "first" : "second", options.line.empty() ? v.line : options.line));
+  }
+  v.is_limit = prediction.gain_limit.has_value();
+  if (!v.is_limit) v.largest_tried = LargestTried(*prediction.line);
+  v.predicted = Predict(prediction, v.line_speedup);
+  v.happened = Gain(*time_before, *time_after);
+  v.outcome =
+      Judge(v.line_speedup, v.predicted, v.happened, pair.before.analysis.options.no_effect_slope);
+  v.error = v.predicted.value - v.happened.value;
+  return v;
+}
+
+// At all points that both profiles have.
+absl::StatusOr<std::vector<Verification>> VerifyUnit(const Pair& pair, size_t unit,
+                                                     const VerifyOptions& options) {
+  std::vector<Verification> found;
+  absl::Status missing;
+  std::string predicted_at;
+  for (const PointAnalysis& point : pair.before.analysis.points) {
+    const Prediction prediction = FindPrediction(point, unit);
+    if (!prediction) continue;
+    if (predicted_at.empty()) predicted_at = pair.before.table.points[point.point].name;
+    const std::optional<PointPair> both = InBoth(pair, point.point);
+    if (!both) continue;
+    absl::StatusOr<Verification> one = VerifyAt(pair, *both, unit, prediction, options);
+    if (one.ok()) {
+      found.push_back(*std::move(one));
+    } else {
+      missing = one.status();
+    }
+  }
+  if (!found.empty()) return found;
+  if (!missing.ok()) return missing;
+  if (!predicted_at.empty()) return NoPoint(pair.after, predicted_at);
+  return NoFigures(pair.before,
+                   options.line.empty() ? pair.before.table.units[unit].Name() : options.line,
+                   true);
 }
 
 }  // namespace
@@ -287,63 +389,10 @@ absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
         "both profiles are of the same run, so nothing changed between them; profile the changed "
         "program into another file: coz run -o after.pb --- PROGRAM");
   }
-  const absl::StatusOr<std::string> named = options.line.empty()
-                                                ? LineThatBecameFaster(before, after)
-                                                : absl::StatusOr<std::string>(options.line);
-  if (!named.ok()) return named.status();
-  const std::string& wanted = *named;
-  const std::optional<size_t> unit = FindUnit(before.table, wanted);
-  if (!unit) return NoFigures(before, wanted, false);
-  std::vector<Verification> found;
-  std::string missing;
-  std::string predicted_at;
-  for (const PointAnalysis& point : before.analysis.points) {
-    const Prediction prediction = FindPrediction(point, *unit);
-    if (!prediction) continue;
-    const PointRow& row = before.table.points[point.point];
-    if (predicted_at.empty()) predicted_at = row.name;
-    for (const PointAnalysis& other : after.analysis.points) {
-      const PointRow& other_row = after.table.points[other.point];
-      if (other_row.name != row.name || other_row.kind != row.kind) continue;
-      const auto time_before = TimePerVisit(before, point.point);
-      const auto time_after = TimePerVisit(after, other.point);
-      if (!time_before || !time_after || time_before->value <= 0) {
-        const bool is_first = !time_before || time_before->value <= 0;
-        missing = is_first ? NoTime("first", row.name, before.profile)
-                           : NoTime("second", row.name, after.profile);
-        continue;
-      }
-      Verification v;
-      v.point = row.name;
-      v.line = before.table.units[*unit].Name();
-      v.shown = UnitNames(before.table).Place(*unit);
-      v.unit_word = UnitNames(before.table).word();
-      if (options.speedup) {
-        v.line_speedup = {*options.speedup, *options.speedup, *options.speedup};
-      } else if (const auto measured =
-                     LineSpeedup(before, after, point.point, other.point, *unit, wanted)) {
-        v.line_speedup = *measured;
-      } else {
-        const auto cost = CpuTimePerVisit(before, point.point, *unit);
-        const bool is_first = !cost || cost->value <= 0;
-        missing = NoLineSpeedup(is_first ? "first" : "second", wanted);
-        continue;
-      }
-      v.is_limit = prediction.gain_limit.has_value();
-      if (!v.is_limit) v.largest_tried = LargestTried(*prediction.line);
-      v.predicted = Predict(prediction, v.line_speedup);
-      v.happened = Gain(*time_before, *time_after);
-      v.outcome =
-          Judge(v.line_speedup, v.predicted, v.happened, before.analysis.options.no_effect_slope);
-      v.error = v.predicted.value - v.happened.value;
-      v.note = NoteOfOthers(before, after);
-      found.push_back(v);
-    }
-  }
-  if (!found.empty()) return found;
-  if (!missing.empty()) return absl::FailedPreconditionError(missing);
-  if (!predicted_at.empty()) return NoPoint(after, predicted_at);
-  return NoFigures(before, wanted, true);
+  const Pair pair = {before, after, UnitMatch(before.table, after.table)};
+  const absl::StatusOr<size_t> unit = WantedUnit(pair, options);
+  if (!unit.ok()) return unit.status();
+  return VerifyUnit(pair, *unit, options);
 }
 
 const char* OutcomeId(Outcome outcome) {
@@ -426,6 +475,8 @@ nlohmann::ordered_json VerificationJson(const Verification& v) {
   };
   return {{"point", v.point},
           {"line", v.line},
+          {"line_after",
+           v.line_after.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(v.line_after)},
           {"line_speedup", estimate(v.line_speedup)},
           {"largest_tried", v.largest_tried},
           {"predicted", estimate(v.predicted)},

@@ -24,8 +24,9 @@
 namespace coz::report {
 
 struct VerifyOptions {
-  // "file:line", or a function's, file's, library's or group's name. Empty: the line with a
-  // prediction whose CPU time for each visit fell most.
+  // "file:line", or a function's, file's, library's or group's name, as in the first profile. In
+  // the second one it may have moved (unit_match.h). Empty: the line with a prediction whose CPU
+  // time for each visit fell most.
   std::string line;
   // By how much the line was sped up; without it, taken from its CPU time per visit in both
   // profiles.
@@ -39,8 +40,9 @@ enum class Outcome { kHeld, kTooHigh, kTooLow, kUntested, kUnclear };
 
 struct Verification {
   std::string point;
-  std::string line;   // as in the first profile, with its whole path
-  std::string shown;  // as the report shows it
+  std::string line;        // as in the first profile, with its whole path
+  std::string line_after;  // as in the second one; empty: it is not known there
+  std::string shown;  // as the report shows it, with its line in the second one if that differs
   std::string unit_word = "line";
   Estimate line_speedup;     // of the line itself; no interval where it was given
   double largest_tried = 0;  // speedup of the line in the first profile's experiments
