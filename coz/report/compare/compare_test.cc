@@ -520,6 +520,26 @@ TEST_F(HistoryTest, EntriesReadBackAndAreScored) {
   EXPECT_EQ(HistoryJson(*history)["held"], 1);
 }
 
+TEST_F(HistoryTest, AnEntryIsShownAsItWasRecorded) {
+  HistoryEntry entry;
+  entry.time_s = 1700000000;
+  entry.verification.line = "a.cc:1";
+  entry.verification.line_after = "a.cc:5";
+  entry.verification.point = "p";
+  entry.verification.line_speedup = {0.5, 0.4, 0.6};
+  entry.verification.largest_tried = 0.6;
+  entry.verification.predicted = {0.05, 0, 0.1};
+  entry.verification.is_limit = true;
+  entry.verification.happened = {0.1, 0.05, 0.15};
+  entry.verification.note = "other programs used 71 %";
+  ASSERT_TRUE(AppendHistory(path_, entry).ok());
+  const auto history = ReadHistory(path_);
+  ASSERT_TRUE(history.ok()) << history.status();
+  nlohmann::ordered_json shown = HistoryJson(*history)["entries"][0];
+  shown.erase("time_s");
+  EXPECT_EQ(shown, VerificationJson(entry.verification));
+}
+
 TEST_F(HistoryTest, AFileThatIsNoHistoryIsNeitherReadNorChanged) {
   const std::string text = "dear diary\nnothing happened";
   std::ofstream(path_) << text;

@@ -53,6 +53,21 @@ bool ReadEstimate(const Json& json, Estimate* estimate) {
   return std::isfinite(estimate->value);
 }
 
+// What older entries lack.
+void ReadDetails(const Json& json, Verification* v) {
+  const auto text = [&](const char* key, std::string* value) {
+    if (json.contains(key) && json[key].is_string()) *value = json[key].get<std::string>();
+  };
+  text("line_after", &v->line_after);
+  text("note", &v->note);
+  if (json.contains("largest_tried") && json["largest_tried"].is_number()) {
+    v->largest_tried = json["largest_tried"].get<double>();
+  }
+  if (json.contains("predicted_by_samples") && json["predicted_by_samples"].is_boolean()) {
+    v->is_limit = json["predicted_by_samples"].get<bool>();
+  }
+}
+
 std::optional<HistoryEntry> ParseEntry(const std::string& line) {
   const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return std::nullopt;
@@ -73,6 +88,7 @@ std::optional<HistoryEntry> ParseEntry(const std::string& line) {
   v.point = json["point"].get<std::string>();
   v.line = json["line"].get<std::string>();
   v.error = v.predicted.value - v.happened.value;
+  ReadDetails(json, &v);
   const std::string outcome = json["outcome"].get<std::string>();
   for (Outcome known : {Outcome::kHeld, Outcome::kTooHigh, Outcome::kTooLow}) {
     if (outcome != OutcomeId(known)) continue;
