@@ -149,8 +149,8 @@ std::string Summary(const GroupTable& groups, const ExperimentTable& table, cons
   if (groups.put_together) {
     absl::StrAppend(&text,
                     "  this is a compact profile with too many hosts to keep each apart, so ",
-                    GroupWord(groups.by), "s cannot be told apart; merge the ordinary profiles ",
-                    "without --compact\n");
+                    PluralOf(GroupWord(groups.by)),
+                    " cannot be told apart; merge the ordinary profiles ", "without --compact\n");
     if (groups.groups.size() < 2) return text;
   } else if (groups.groups.size() < 2) {
     return absl::StrCat("  all runs are of one ", GroupWord(groups.by),

@@ -77,6 +77,17 @@ TEST(GroupsTextTest, HostsThatWerePutTogetherAreNotCalledOne) {
   EXPECT_THAT(text, Not(HasSubstr("nothing to compare")));
 }
 
+TEST(GroupsTextTest, TwoBinariesAreNotBinarys) {
+  const ExperimentTable table = Names();
+  GroupTable groups = ThreeHosts();
+  groups.by = GroupBy::kBinary;
+  groups.put_together = true;
+  const std::string text = RenderGroups(groups, table, UnitNames(table), {});
+  EXPECT_THAT(text, HasSubstr("  3 binaries, 2 comparisons"));
+  EXPECT_THAT(text, HasSubstr("1 of 3 binaries say too little of it"));
+  EXPECT_THAT(text, HasSubstr("so binaries cannot be told apart"));
+}
+
 TEST(GroupsTextTest, OneGroupAloneIsNotCompared) {
   const ExperimentTable table = Names();
   GroupTable groups = ThreeHosts();

@@ -239,8 +239,12 @@ std::string CommonFolder(const std::vector<std::string>& paths) {
   return slash == std::string::npos ? "" : common.substr(0, slash + 1);
 }
 
+std::string PluralOf(absl::string_view noun) {
+  return absl::ConsumeSuffix(&noun, "ry") ? absl::StrCat(noun, "ries") : absl::StrCat(noun, "s");
+}
+
 std::string Counted(uint64_t n, absl::string_view noun) {
-  return absl::StrCat(n, " ", noun, n == 1 ? "" : "s");
+  return absl::StrCat(n, " ", n == 1 ? std::string(noun) : PluralOf(noun));
 }
 
 std::string Pad(absl::string_view text, int width, Align align) {

@@ -26,6 +26,9 @@ std::string Printable(absl::string_view text);
 // The text with a capital at its beginning, where that is a small letter of ASCII.
 std::string Capitalized(absl::string_view text);
 
+// "samples", "binaries".
+std::string PluralOf(absl::string_view noun);
+
 // "1 sample", "2 samples".
 std::string Counted(uint64_t n, absl::string_view noun);
 

@@ -23,6 +23,8 @@ TEST(TextLayoutTest, OnlyOneIsCountedWithoutAnS) {
   EXPECT_EQ(Counted(0, "sample"), "0 samples");
   EXPECT_EQ(Counted(1, "sample"), "1 sample");
   EXPECT_EQ(Counted(2, "sample"), "2 samples");
+  EXPECT_EQ(Counted(1, "binary"), "1 binary");
+  EXPECT_EQ(Counted(2, "binary"), "2 binaries");
 }
 
 TEST(TextLayoutTest, WidthCountsColumnsNotBytes) {

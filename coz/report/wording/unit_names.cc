@@ -64,13 +64,9 @@ UnitNames::UnitNames(const ExperimentTable& table) : table_(table), word_(UnitWo
   folder_ = CommonFolder(files);
 }
 
-std::string UnitNames::Plural() const {
-  return word_ == "library" ? "libraries" : absl::StrCat(word_, "s");
-}
+std::string UnitNames::Plural() const { return PluralOf(word_); }
 
-std::string UnitNames::Count(size_t n) const {
-  return absl::StrCat(n, " ", n == 1 ? word_ : Plural());
-}
+std::string UnitNames::Count(size_t n) const { return Counted(n, word_); }
 
 std::string UnitNames::folder() const { return WithoutBuildFolder(folder_); }
 
