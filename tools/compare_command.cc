@@ -1,5 +1,7 @@
 // coz diff, coz verify and coz history: what a change of the program did, and whether it was
 // foreseen.
+#include <unistd.h>
+
 #include <ctime>
 #include <iostream>
 #include <memory>
@@ -10,6 +12,7 @@
 #include "coz/report/compare/history.h"
 #include "coz/report/compare/verify.h"
 #include "coz/report/json/report_json.h"
+#include "coz/report/report.h"
 #include "nlohmann/json.hpp"
 #include "tools/command_line.h"
 #include "tools/documentation/command_tree.h"
@@ -51,6 +54,14 @@ absl::StatusOr<Profiles> ReadBoth(const CompareArguments& arguments) {
   return profiles;
 }
 
+// As wide as the terminal; any width where the output is none.
+report::TextOptions Terminal() {
+  report::TextOptions text;
+  text.width = 0;
+  report::FitTerminal(STDOUT_FILENO, &text);
+  return text;
+}
+
 absl::Status Print(const std::string& text) {
   return WriteOutput("", /*is_binary=*/false, [&](std::ostream& out) {
     out << text;
@@ -65,8 +76,9 @@ absl::Status Diff(const CompareArguments& arguments) {
   diff.before_path = arguments.before;
   diff.after_path = arguments.after;
   if (arguments.json) return Print(report::JsonText(report::DiffJson(diff), 2) + "\n");
-  return Print(arguments.markdown ? report::DiffMarkdown(diff, arguments.lines)
-                                  : report::DiffText(diff, arguments.lines));
+  if (arguments.markdown) return Print(report::DiffMarkdown(diff, arguments.lines));
+  const report::TextOptions terminal = Terminal();
+  return Print(report::Fitted(report::DiffText(diff, arguments.lines, terminal.width), terminal));
 }
 
 absl::Status VerifyLine(const CompareArguments& arguments) {
@@ -90,14 +102,15 @@ absl::Status VerifyLine(const CompareArguments& arguments) {
   }
   return Print(arguments.json
                    ? report::JsonText({{"schema_version", 1}, {"verifications", json}}, 2) + "\n"
-                   : text);
+                   : report::Fitted(text, Terminal()));
 }
 
 absl::Status ShowHistory(const CompareArguments& arguments) {
   const absl::StatusOr<report::History> history = report::ReadHistory(arguments.history);
   if (!history.ok()) return history.status();
-  return Print(arguments.json ? report::JsonText(report::HistoryJson(*history), 2) + "\n"
-                              : report::HistoryText(*history));
+  if (arguments.json) return Print(report::JsonText(report::HistoryJson(*history), 2) + "\n");
+  const report::TextOptions terminal = Terminal();
+  return Print(report::Fitted(report::HistoryText(*history, terminal.width), terminal));
 }
 
 void AddProfiles(CLI::App* command, CompareArguments* arguments) {

@@ -83,7 +83,7 @@ void PrintThreads(const profile::Profile& profile, const ReportOptions& options,
   }
   const std::string text = WithCommandName(
       absl::StrCat("Threads of ", TargetTitle(profile), "\n", RenderThreads(table, options.text)));
-  out << (options.text.wrap ? Wrapped(text, options.text.width) : text);
+  out << Fitted(text, options.text);
 }
 
 void PrintApis(const profile::Profile& profile, const ReportOptions& options, std::ostream& out) {
@@ -95,7 +95,7 @@ void PrintApis(const profile::Profile& profile, const ReportOptions& options, st
   const std::string text =
       WithCommandName(absl::StrCat("Calls into libraries of ", TargetTitle(profile), "\n",
                                    RenderApis(table, profile, options.text)));
-  out << (options.text.wrap ? Wrapped(text, options.text.width) : text);
+  out << Fitted(text, options.text);
 }
 
 // Takes the table's experiments.
@@ -110,7 +110,7 @@ void PrintGroups(AnalyzedProfile* whole, const ReportOptions& options, std::ostr
   const std::string text = WithCommandName(
       absl::StrCat("Causal profile of ", TargetTitle(whole->profile), " by ", GroupWord(groups.by),
                    "\n", RenderGroups(groups, whole->table, names, options.text)));
-  out << (options.text.wrap ? Wrapped(text, options.text.width) : text);
+  out << Fitted(text, options.text);
 }
 
 }  // namespace
@@ -149,10 +149,14 @@ absl::Status RunReport(const ReportOptions& options, std::ostream& out, bool* me
         absl::StrCat(options.header ? RenderHeader(profile, table, analysis, stats, options.text)
                                     : RenderNotes(profile, table, analysis, stats),
                      RenderPoints(profile, table, analysis, options.text)));
-    out << (options.text.wrap ? Wrapped(text, options.text.width) : text);
+    out << Fitted(text, options.text);
   }
   absl::Status status = Finish(out);
   return status.ok() ? FirstThatHolds(*conditions, options, profile, table, analysis) : status;
+}
+
+std::string Fitted(const std::string& text, const TextOptions& options) {
+  return options.wrap ? Wrapped(text, options.width) : text;
 }
 
 void FitTerminal(int fd, TextOptions* text) {

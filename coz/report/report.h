@@ -50,6 +50,9 @@ absl::Status RunReport(const ReportOptions& options, std::ostream& out, bool* me
 // Where the descriptor is a terminal, makes the text as wide as it, with prose broken at its edge.
 void FitTerminal(int fd, TextOptions* text);
 
+// The text with its prose broken, where the options ask for it.
+std::string Fitted(const std::string& text, const TextOptions& options);
+
 }  // namespace coz::report
 
 #endif  // COZ_REPORT_REPORT_H_

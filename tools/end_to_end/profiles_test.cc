@@ -1,7 +1,11 @@
 // The subcommands that read and write profiles, at the command line. Other tests check the figures.
+#include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -9,6 +13,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "coz/base/unique_fd.h"
 #include "coz/report/format/profile_reader.h"
 #include "coz/report/testing/synthetic_profile.h"
 #include "coz/testing/one_sentence.h"
@@ -326,6 +334,38 @@ TEST_F(ProfilesTest, DiffVerifyAndHistoryTellOneStory) {
   EXPECT_EQ(by_percent("50%").output, by_percent("50").output);
   EXPECT_THAT(Coz({"history"}).output, HasSubstr("1 of 1 predictions held"));
   EXPECT_EQ(nlohmann::json::parse(Coz({"history", "--json"}).output)["held"], 1);
+}
+
+// What a command prints on a terminal of so many columns.
+std::string OnTerminal(const CommandOptions& options, const std::string& command,
+                       uint16_t columns) {
+  const UniqueFd master(posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  EXPECT_TRUE(master.ok() && grantpt(master.get()) == 0 && unlockpt(master.get()) == 0);
+  const std::string name = ptsname(master.get());
+  const UniqueFd terminal(open(name.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC));
+  const winsize size = {24, columns, 0, 0};
+  EXPECT_EQ(ioctl(terminal.get(), TIOCSWINSZ, &size), 0);
+  const std::string line = absl::StrCat(RunfilePath("tools/coz"), " ", command, " > ", name);
+  EXPECT_EQ(testing::RunCommand({"/bin/sh", "-c", line}, options).status, 0);
+  std::string text;
+  char part[4096];
+  for (ssize_t got; (got = read(master.get(), part, sizeof(part))) > 0;) {
+    text.append(part, static_cast<size_t>(got));
+  }
+  return absl::StrReplaceAll(text, {{"\r", ""}});
+}
+
+TEST_F(ProfilesTest, ComparisonsFitTheTerminal) {
+  Write("before.pb", Make(1));
+  Write("after.pb", Make(2, 0.7e6, 0.43));
+  EXPECT_EQ(Coz({"verify", "before.pb", "after.pb", "--record"}).status, 0);
+  for (const char* command : {"diff before.pb after.pb", "verify before.pb after.pb", "history"}) {
+    const std::string text = OnTerminal(options_, command, 50);
+    EXPECT_THAT(text, HasSubstr("work.cc:1"));
+    for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+      EXPECT_LE(line.size(), 50u) << command << "\n" << text;
+    }
+  }
 }
 
 TEST_F(ProfilesTest, CommandsThatReadProfilesHaveExamplesOfTheirOwn) {

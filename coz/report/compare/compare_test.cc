@@ -117,6 +117,15 @@ TEST(DiffTest, FilesThatCannotBeToldApartAreNotedAndNamedApart) {
   EXPECT_THAT(text, HasSubstr("new     job2/work.cc:10"));
 }
 
+TEST(DiffTest, OnANarrowTerminalALineHasTwoRows) {
+  const ProfileDiff diff = Compare(*Before(), *After());
+  EXPECT_EQ(DiffText(diff, 0, 200), DiffText(diff, 0));
+  const std::string text = DiffText(diff, 0, 60);
+  EXPECT_THAT(text, HasSubstr(" change  line        function\n   gain at 30 %\n"));
+  EXPECT_THAT(text, HasSubstr(" lost    work.cc:10  Work()\n   before +18"));
+  EXPECT_THAT(text, HasSubstr("); after +"));
+}
+
 TEST(DiffTest, NewAndGoneLinesAreNamed) {
   const ProfileDiff diff =
       Compare(*Make(1e6, {{10, 0.6, 0.6, "A()"}}, 7), *Make(1e6, {{50, 0.6, 0.6, "B()"}}, 8));
@@ -518,6 +527,20 @@ TEST_F(HistoryTest, EntriesReadBackAndAreScored) {
   EXPECT_THAT(text, HasSubstr("1 of 2 predictions held; mean error 11.0 points, too high by 11.0"));
   EXPECT_THAT(text, HasSubstr("2023-11-14"));
   EXPECT_EQ(HistoryJson(*history)["held"], 1);
+}
+
+TEST_F(HistoryTest, OnANarrowTerminalAnEntryHasTwoRows) {
+  History history;
+  HistoryEntry entry;
+  entry.time_s = 1700000000;
+  entry.verification.line = "a.cc:1";
+  entry.verification.point = "requests";
+  entry.verification.line_speedup = {0.5, 0.4, 0.6};
+  history.entries = {entry};
+  EXPECT_THAT(HistoryText(history, 60),
+              HasSubstr("2023-11-14  held  a.cc:1 at requests\n"
+                        "  line faster 50 %, predicted +0.0 %, happened +0.0 %\n"));
+  EXPECT_EQ(HistoryText(history, 100), HistoryText(history));
 }
 
 TEST_F(HistoryTest, AnEntryIsShownAsItWasRecorded) {

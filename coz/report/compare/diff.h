@@ -72,8 +72,9 @@ ProfileDiff Compare(const AnalyzedProfile& before, const AnalyzedProfile& after)
 // "gained", "lost", "unchanged", "cannot_tell", "new", "gone".
 const char* ChangeId(Change change);
 
-// `max_lines` of each point; 0: all.
-std::string DiffText(const ProfileDiff& diff, size_t max_lines);
+// `max_lines` of each point; 0: all. A table that is wider than `width` columns is told in two rows
+// for each line; 0: it may have any width.
+std::string DiffText(const ProfileDiff& diff, size_t max_lines, int width = 0);
 // For a comment on a pull request.
 std::string DiffMarkdown(const ProfileDiff& diff, size_t max_lines);
 nlohmann::ordered_json DiffJson(const ProfileDiff& diff);

@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "coz/report/compare/diff.h"
 #include "coz/report/compare/unit_match.h"
 #include "coz/report/wording/headline.h"
@@ -20,6 +22,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kNameWidth = 44;
+constexpr int kLeastNameWidth = 20;
+// Of the longest change, and blanks.
+constexpr int kChangeWidth = 18;
 
 std::string GainOrNone(const std::string& gain) { return gain.empty() ? "–" : gain; }
 
@@ -92,6 +97,50 @@ Json EstimateJson(const std::optional<Estimate>& estimate) {
           {"high", number(estimate->high)}};
 }
 
+std::string WideTable(const ProfileDiff& diff, const PointDiff& point, size_t shown) {
+  const auto L = Align::kLeft;
+  TextTable table({L, L, L, L, L});
+  table.AddRow({"change", diff.unit_word, HasDetails(point) ? DetailHead(diff) : "",
+                absl::StrCat(GainHead(), " before"), "after"});
+  for (size_t i = 0; i < shown; ++i) {
+    const LineDiff& line = point.lines[i];
+    table.AddRow({Words(line.change), ElidePath(Name(line), kNameWidth),
+                  ShortenFunction(line.shown_detail, kNameWidth / 2), GainOrNone(line.before_gain),
+                  GainOrNone(line.after_gain)});
+  }
+  return table.Render(1);
+}
+
+// Two rows for each line: its names, and its gains.
+std::string NarrowTable(const ProfileDiff& diff, const PointDiff& point, size_t shown, int width) {
+  const bool has_details = HasDetails(point);
+  const int room = std::max(width - kChangeWidth, kLeastNameWidth);
+  const int name_width = std::min(kNameWidth, has_details ? room * 3 / 5 : room);
+  const auto L = Align::kLeft;
+  TextTable table({L, L, L});
+  table.AddRow({"change", diff.unit_word, has_details ? DetailHead(diff) : ""});
+  for (size_t i = 0; i < shown; ++i) {
+    const LineDiff& line = point.lines[i];
+    table.AddRow({Words(line.change), ElidePath(Name(line), name_width),
+                  ShortenFunction(line.shown_detail, room - name_width)});
+  }
+  std::string text;
+  size_t row = 0;
+  const std::string names = table.Render(1);
+  for (const absl::string_view name : absl::StrSplit(names, '\n', absl::SkipEmpty())) {
+    absl::StrAppend(&text, name, "\n");
+    if (row > 0) {
+      const LineDiff& line = point.lines[row - 1];
+      absl::StrAppend(&text, "   before ", GainOrNone(line.before_gain), "; after ",
+                      GainOrNone(line.after_gain), "\n");
+    } else {
+      absl::StrAppend(&text, "   ", GainHead(), "\n");
+    }
+    ++row;
+  }
+  return text;
+}
+
 // '|' ends a cell and '`' a span of code.
 std::string Cell(const std::string& text) {
   return absl::StrReplaceAll(text, {{"|", "\\|"}, {"`", "'"}});
@@ -99,26 +148,18 @@ std::string Cell(const std::string& text) {
 
 }  // namespace
 
-std::string DiffText(const ProfileDiff& diff, size_t max_lines) {
+std::string DiffText(const ProfileDiff& diff, size_t max_lines, int width) {
   std::string text =
       absl::StrCat("From ", Printable(diff.before_path), " to ", Printable(diff.after_path), "\n");
   if (!diff.note.empty()) absl::StrAppend(&text, "  note: ", diff.note, "\n");
   for (const PointDiff& point : diff.points) {
     absl::StrAppend(&text, "\nProgress point ", Printable(point.name), ": ", Progress(point), "\n");
     if (point.lines.empty()) continue;
-    const auto L = Align::kLeft;
-    const bool has_details = HasDetails(point);
-    TextTable table({L, L, L, L, L});
-    table.AddRow({"change", diff.unit_word, has_details ? DetailHead(diff) : "",
-                  absl::StrCat(GainHead(), " before"), "after"});
-    for (size_t i = 0; i < Shown(point, max_lines); ++i) {
-      const LineDiff& line = point.lines[i];
-      table.AddRow({Words(line.change), ElidePath(Name(line), kNameWidth),
-                    ShortenFunction(line.shown_detail, kNameWidth / 2),
-                    GainOrNone(line.before_gain), GainOrNone(line.after_gain)});
-    }
-    absl::StrAppend(&text, table.Render(1));
-    const size_t more = point.lines.size() - Shown(point, max_lines);
+    const size_t shown = Shown(point, max_lines);
+    const std::string table = WideTable(diff, point, shown);
+    const bool fits = width == 0 || WidestLine(table) <= width;
+    absl::StrAppend(&text, fits ? table : NarrowTable(diff, point, shown, width));
+    const size_t more = point.lines.size() - shown;
     if (more != 0) absl::StrAppend(&text, "  and ", more, " more: --lines=0 shows all\n");
   }
   absl::StrAppend(&text, "\ngained: making it faster brings more now; lost: less; ", GainHead(),

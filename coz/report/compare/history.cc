@@ -106,6 +106,44 @@ std::string Date(int64_t time_s) {
   return text;
 }
 
+std::string OutcomeWords(Outcome outcome) {
+  return outcome == Outcome::kHeld ? "held" : outcome == Outcome::kTooHigh ? "too high" : "too low";
+}
+
+std::string FasterText(const Verification& v) {
+  return absl::StrFormat("%.0f %%", v.line_speedup.value * 100);
+}
+
+std::string ShownGain(const Estimate& gain) {
+  return absl::StrFormat("%+.1f %%", gain.value * 100);
+}
+
+std::string EntryTable(const History& history) {
+  const auto L = Align::kLeft;
+  const auto R = Align::kRight;
+  TextTable table({L, L, L, R, R, R, L});
+  table.AddRow({"date", "line", "point", "line faster", "predicted", "happened", "outcome"});
+  for (const HistoryEntry& entry : history.entries) {
+    const Verification& v = entry.verification;
+    table.AddRow({Date(entry.time_s), ElidePath(Printable(v.line), kHistoryNameWidth),
+                  Printable(v.point), FasterText(v), ShownGain(v.predicted), ShownGain(v.happened),
+                  OutcomeWords(v.outcome)});
+  }
+  return table.Render(0);
+}
+
+std::string EntryRows(const History& history) {
+  std::string text;
+  for (const HistoryEntry& entry : history.entries) {
+    const Verification& v = entry.verification;
+    absl::StrAppend(&text, Date(entry.time_s), "  ", OutcomeWords(v.outcome), "  ",
+                    ElidePath(Printable(v.line), kHistoryNameWidth), " at ", Printable(v.point),
+                    "\n  line faster ", FasterText(v), ", predicted ", ShownGain(v.predicted),
+                    ", happened ", ShownGain(v.happened), "\n");
+  }
+  return text;
+}
+
 struct Score {
   size_t held = 0;
   double mean_error = 0;  // absolute
@@ -174,7 +212,7 @@ absl::StatusOr<History> ReadHistory(const std::string& path) {
   return history;
 }
 
-std::string HistoryText(const History& history) {
+std::string HistoryText(const History& history, int width) {
   std::string text;
   if (history.damaged_lines != 0) {
     absl::StrAppendFormat(&text, "note: lines that are no entries of a history: %d\n",
@@ -185,26 +223,13 @@ std::string HistoryText(const History& history) {
                         "No prediction has been verified yet: coz verify before.pb after.pb --line "
                         "FILE:LINE --record\n");
   }
-  const auto L = Align::kLeft;
-  const auto R = Align::kRight;
-  TextTable table({L, L, L, R, R, R, L});
-  table.AddRow({"date", "line", "point", "line faster", "predicted", "happened", "outcome"});
-  for (const HistoryEntry& entry : history.entries) {
-    const Verification& v = entry.verification;
-    table.AddRow({Date(entry.time_s), ElidePath(Printable(v.line), kHistoryNameWidth),
-                  Printable(v.point), absl::StrFormat("%.0f %%", v.line_speedup.value * 100),
-                  absl::StrFormat("%+.1f %%", v.predicted.value * 100),
-                  absl::StrFormat("%+.1f %%", v.happened.value * 100),
-                  v.outcome == Outcome::kHeld      ? "held"
-                  : v.outcome == Outcome::kTooHigh ? "too high"
-                                                   : "too low"});
-  }
   const Score score = ScoreOf(history);
   absl::StrAppendFormat(
       &text, "%d of %d predictions held; mean error %.1f points, %s by %.1f on average\n\n",
       score.held, history.entries.size(), score.mean_error * 100,
       score.bias > 0 ? "too high" : "too low", std::fabs(score.bias) * 100);
-  return text + table.Render(0);
+  const std::string table = EntryTable(history);
+  return text + (width == 0 || WidestLine(table) <= width ? table : EntryRows(history));
 }
 
 Json HistoryJson(const History& history) {

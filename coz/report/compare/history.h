@@ -36,8 +36,9 @@ absl::Status AppendHistory(const std::string& path, const HistoryEntry& entry);
 absl::StatusOr<History> ReadHistory(const std::string& path);
 History ParseHistory(std::istream& lines);
 
-// A table, and the score: how many held, the mean error.
-std::string HistoryText(const History& history);
+// The score: how many held, the mean error. Then a table, or two rows for each entry where that is
+// wider than `width` columns; 0: it may have any width.
+std::string HistoryText(const History& history, int width = 0);
 nlohmann::ordered_json HistoryJson(const History& history);
 
 }  // namespace coz::report

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "utf8proc.h"
@@ -134,6 +135,14 @@ int DisplayWidth(absl::string_view text) {
     text.remove_prefix(c.bytes);
   }
   return width;
+}
+
+int WidestLine(absl::string_view text) {
+  int widest = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    widest = std::max(widest, DisplayWidth(line));
+  }
+  return widest;
 }
 
 std::string Printable(absl::string_view text) {

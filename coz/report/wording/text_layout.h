@@ -20,6 +20,9 @@ namespace coz::report {
 // Columns that the text takes.
 int DisplayWidth(absl::string_view text);
 
+// Those of its widest line.
+int WidestLine(absl::string_view text);
+
 // The text with control characters and broken UTF-8 made harmless.
 std::string Printable(absl::string_view text);
 

@@ -32,6 +32,11 @@ TEST(TextLayoutTest, WidthCountsColumnsNotBytes) {
   EXPECT_EQ(DisplayWidth("größe"), 5);
 }
 
+TEST(TextLayoutTest, TheWidestLineCounts) {
+  EXPECT_EQ(WidestLine("ab\ngröße\na\n"), 5);
+  EXPECT_EQ(WidestLine(""), 0);
+}
+
 TEST(TextLayoutTest, MarksAndJoinersTakeNoColumn) {
   EXPECT_EQ(DisplayWidth("e\u0301"), 1);
   EXPECT_EQ(DisplayWidth("\u05d1\u05b7"), 1);  // a Hebrew letter with a vowel
