@@ -17,6 +17,10 @@ namespace {
 // some at all.
 constexpr uint64_t kLeastShare = 100;  // one in so many
 constexpr uint64_t kLeastSamples = 10;
+// Of one function: a hostile profile may have any number. Each pair of lines that matter tells a
+// shift.
+constexpr size_t kMostLines = 300;
+constexpr size_t kMostShifts = 16;
 
 // Kind, file, function and threads.
 using Home = std::tuple<int, std::string, std::string, std::string>;
@@ -47,6 +51,7 @@ Homes HomesOf(const ExperimentTable& table, FileOf file_of) {
     }
     const uint64_t least = std::min(most, std::max(kLeastSamples, most / kLeastShare));
     for (const auto& [line, unit] : lines.units) {
+      if (lines.that_matter.size() == kMostLines) break;
       if (table.units[unit].samples >= least) lines.that_matter.insert(line);
     }
   }
@@ -72,7 +77,7 @@ bool LeavesOut(const HomeLines& some, const HomeLines& others) {
                      [&](int64_t line) { return others.units.count(line) == 0; });
 }
 
-// The shifts, but for 0, that fit the most lines that matter.
+// The shifts, but for 0, that fit the most lines that matter. None where so many fit as well.
 std::vector<int64_t> BestShifts(const HomeLines& before, const HomeLines& after) {
   absl::flat_hash_map<int64_t, size_t> fits;
   for (const int64_t line : before.that_matter) {
@@ -85,6 +90,7 @@ std::vector<int64_t> BestShifts(const HomeLines& before, const HomeLines& after)
   for (const auto& [shift, count] : fits) {
     if (count == most) best.push_back(shift);
   }
+  if (best.size() > kMostShifts) best.clear();
   return best;
 }
 
@@ -163,7 +169,9 @@ UnitMatch::UnitMatch(const ExperimentTable& before, const ExperimentTable& after
       TakeOut(0, &lines, &others, join);
       continue;
     }
-    while (const std::optional<int64_t> shift = ShiftOf(lines, others)) {
+    for (size_t i = 0; i < kMostShifts; ++i) {
+      const std::optional<int64_t> shift = ShiftOf(lines, others);
+      if (!shift) break;
       TakeOut(*shift, &lines, &others, join);
     }
   }

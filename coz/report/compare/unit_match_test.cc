@@ -84,6 +84,17 @@ TEST(UnitMatchTest, WhereTwoShiftsFitNothingIsGuessed) {
   EXPECT_EQ(Counterparts({{10, 500}, {20, 400}}, {{12, 500}, {35, 400}}), (Lines{0, 0}));
 }
 
+// Each pair of lines tells another shift.
+TEST(UnitMatchTest, ManyLinesTakeNoTime) {
+  std::vector<Unit> before;
+  std::vector<Unit> after;
+  for (uint32_t i = 1; i <= 20'000; ++i) {
+    before.push_back({2 * i, 100});
+    after.push_back({50'000 * i + 1, 100});
+  }
+  EXPECT_EQ(Counterparts(before, after), std::vector<uint32_t>(before.size(), 0));
+}
+
 TEST(UnitMatchTest, LinesWithoutAFunctionDoNotMove) {
   EXPECT_EQ(Counterparts({{10, 500, ""}, {20, 9, ""}}, {{12, 500, ""}, {20, 9, ""}}),
             (Lines{0, 20}));

@@ -137,6 +137,13 @@ std::string NoGain(const LineAnalysis& line, const PointRow& point) {
                          by_pauses ? ", which pauses alone may cost" : "");
 }
 
+// Experiments tell that it hurts, and not why.
+const char* WhatMayHurt(const PointRow& point) {
+  return point.kind == profile::PROGRESS_POINT_KIND_LATENCY
+             ? "longer queues behind it, or contention"
+             : "contention";
+}
+
 std::string SentenceOfSureRun(const LineAnalysis& line, const PointRow& point,
                               const VerdictContext& context) {
   const Curve& curve = line.curve;
@@ -144,7 +151,7 @@ std::string SentenceOfSureRun(const LineAnalysis& line, const PointRow& point,
     case Verdict::kFaster:
       return absl::StrCat(Effect(line, HeadlineOf(line).virtual_speedup, point), Beyond(curve));
     case Verdict::kSlower:
-      return absl::StrCat("speeding this up hurts: contention; ",
+      return absl::StrCat("speeding this up hurts, as by ", WhatMayHurt(point), "; ",
                           Effect(line, HeadlineOf(line).virtual_speedup, point));
     case Verdict::kNoEffect:
       // Gain and loss can add up to a slope of nothing.
