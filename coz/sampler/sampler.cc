@@ -20,6 +20,15 @@ namespace coz::sampler {
 
 namespace {
 
+// 0, or why nothing is to be tried. A child of fork may start a sampler of its own.
+int RefusalOf(const SamplerOptions& options) {
+  if (sampled_process.enabled.load() && InSampledProcess()) return EBUSY;
+  const bool can_work = options.callback != nullptr &&
+                        options.sampling_period_ns >= kLeastSamplingPeriodNs &&
+                        options.source <= SamplingSource::kCpuClock;
+  return can_work ? 0 : EINVAL;
+}
+
 bool IsWanted(const SamplerOptions& options, SamplingSource source) {
   return sampled_process.source == SamplingSource::kNone &&
          (options.source == SamplingSource::kNone || options.source == source);
@@ -107,6 +116,8 @@ void DescribeProcess(const SamplerOptions& options) {
 
 SamplerStatus StartSampler(const SamplerOptions& options) {
   SamplerStatus status;
+  status.options_errno = RefusalOf(options);
+  if (status.options_errno != 0) return status;
   DescribeProcess(options);
   t_thread.suspensions = Suspensions();
   t_thread.stopped = false;

@@ -3,7 +3,8 @@
 //
 // Shape    one sampler per process; StartSampler, hooks at start and end of threads, StopSampler
 // Units    ns of thread CPU time; weights and counters are whole sampling periods
-// Errors   the status says what the system refused; whatever goes wrong later bumps a counter
+// Errors   the status says what the system refused, and what StartSampler itself refuses; whatever
+//          goes wrong later bumps a counter
 // Threads  Start/StopSampler: any one thread. Start/StopThreadSampling: the thread concerned
 // Signals  all async-signal-safe but StartSampler
 // Source   perf_event_open(2), fcntl(2) F_SETSIG, timer_create(2), kernel/events/core.c; README.md
@@ -12,9 +13,11 @@
 // the program left it, on the alternate stack where the program has set one; it may sleep. errno is
 // kept. A sample that comes while the callback of the same thread is active is counted and dropped.
 //
-//   coz::SamplerOptions options;
-//   options.callback = +[](const coz::Sample& sample) { ... };
-//   coz::SamplerStatus status = coz::StartSampler(options);
+// example/count_samples.cc is this as a whole program:
+//
+//   coz::sampler::SamplerOptions options;
+//   options.callback = +[](const coz::sampler::Sample& sample) { periods += sample.weight; };
+//   const coz::sampler::SamplerStatus status = coz::sampler::StartSampler(options);
 #ifndef COZ_SAMPLER_SAMPLER_H_
 #define COZ_SAMPLER_SAMPLER_H_
 
@@ -61,15 +64,18 @@ using ForeignSignalCallback = void (*)(int signo, siginfo_t* info, void* context
 // come together with such an instruction, too. Changes no errno.
 using OwnTrapCallback = bool (*)(const siginfo_t& info, ucontext_t* context);
 
+// A sample takes about 16 us. With much shorter periods a thread does nothing but take samples.
+inline constexpr uint64_t kLeastSamplingPeriodNs = 20'000;
+
 struct SamplerOptions {
-  uint64_t sampling_period_ns = 1'000'000;
+  uint64_t sampling_period_ns = 1'000'000;  // kLeastSamplingPeriodNs or more
   // kNone: the best that works; any other: that one or nothing.
   SamplingSource source = SamplingSource::kNone;
   // For kCpuClock. Another process keeps a clock for each CPU (OpenCpuClock), which expire so.
   ClockExpiry expiry;
   // True: do not even try to sample time in the kernel. Not by kCpuClock.
   bool exclude_kernel = false;
-  SampleCallback callback = nullptr;
+  SampleCallback callback = nullptr;  // required
   ForeignSignalCallback foreign_signal = nullptr;
   OwnTrapCallback own_trap = nullptr;
   // For another process that suspends the sampling of this one. Set both or neither. Only
@@ -78,7 +84,8 @@ struct SamplerOptions {
   const SuspensionCount* suspensions = nullptr;
 };
 
-// Sums over all threads since StartSampler.
+// Sums over all threads and all starts of the sampler, since the program began. A child of fork
+// goes on from its parent's. What one start has counted is the difference between two readings.
 struct SamplerCounters {
   uint64_t samples = 0;       // callbacks made
   uint64_t weight = 0;        // sampling periods handed to callbacks
@@ -92,6 +99,10 @@ struct SamplerCounters {
 
 // Opens the best source, takes kSamplingSignal, unblocks it in the calling thread and starts to
 // sample that thread and all threads that it creates. Call before the program has threads.
+//
+// Does nothing, and says so in `options_errno`, with options that cannot work (EINVAL), and while
+// the process is sampled (EBUSY). After StopSampler it may be called again: threads that were
+// there before are not sampled, but for the calling one.
 SamplerStatus StartSampler(const SamplerOptions& options);
 
 // The same for a process that has threads already, and whose masks are what the program sets. With

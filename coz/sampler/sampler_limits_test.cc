@@ -165,6 +165,76 @@ TEST(SamplerRefusedTest, NothingIsSampledWithoutAHandler) {
   }
 }
 
+int OptionsErrnoOf(SampleCallback callback, uint64_t period_ns, SamplingSource source) {
+  SamplerOptions options;
+  options.callback = callback;
+  options.sampling_period_ns = period_ns;
+  options.source = source;
+  return StartSampler(options).options_errno;
+}
+
+TEST(SamplerRefusedTest, OptionsThatCannotWorkStartNothing) {
+  SharedValue<Outcome> shared;
+  outcome = &*shared;
+  ASSERT_EQ(RunInChild([] {
+              constexpr auto kTimer = SamplingSource::kCpuTimer;
+              const int results[] = {
+                  OptionsErrnoOf(nullptr, kMs, kTimer),
+                  OptionsErrnoOf(&CountHere, 0, kTimer),
+                  OptionsErrnoOf(&CountHere, kLeastSamplingPeriodNs - 1, kTimer),
+                  OptionsErrnoOf(&CountHere, kMs, static_cast<SamplingSource>(99)),
+              };
+              for (const int result : results) outcome->values[0] += result == EINVAL;
+              BurnInUserCode(20 * kMs);
+              outcome->values[1] = periods_here;
+              outcome->values[2] = OptionsErrnoOf(&CountHere, kMs, kTimer) == 0;
+              BurnUntilSampled(5);
+              outcome->values[3] = periods_here;
+            }),
+            0);
+  EXPECT_EQ(outcome->values[0], 4u);
+  EXPECT_EQ(outcome->values[1], 0u);
+  EXPECT_EQ(outcome->values[2], 1u);
+  EXPECT_GT(outcome->values[3], 5u);
+}
+
+TEST(SamplerRefusedTest, SamplerThatSamplesIsNotStartedAgain) {
+  SharedValue<Outcome> shared;
+  outcome = &*shared;
+  ASSERT_EQ(RunInChild([] {
+              constexpr auto kTimer = SamplingSource::kCpuTimer;
+              OptionsErrnoOf(&CountHere, kMs, kTimer);
+              outcome->values[0] = OptionsErrnoOf(&Ignore, kMs, kTimer) == EBUSY;
+              BurnUntilSampled(5);
+              outcome->values[1] = periods_here;
+              StopSampler();
+              outcome->values[2] = OptionsErrnoOf(&Ignore, kMs, kTimer) == 0;
+            }),
+            0);
+  EXPECT_EQ(outcome->values[0], 1u);
+  EXPECT_GT(outcome->values[1], 5u);  // by the first callback
+  EXPECT_EQ(outcome->values[2], 1u);
+}
+
+// So what one start has counted is the difference of two readings.
+TEST(SamplerRefusedTest, CountersGoOnWhenTheSamplerIsStartedAgain) {
+  SharedValue<Outcome> shared;
+  outcome = &*shared;
+  ASSERT_EQ(RunInChild([] {
+              for (int i = 0; i < 2; ++i) {
+                periods_here = 0;
+                OptionsErrnoOf(&CountHere, kMs, SamplingSource::kCpuTimer);
+                BurnUntilSampled(5);
+                StopSampler();
+                outcome->values[0] += periods_here;
+              }
+              outcome->counters = ReadSamplerCounters();
+            }),
+            0);
+  EXPECT_GT(outcome->counters.weight, 10u);
+  EXPECT_EQ(outcome->counters.weight, outcome->values[0]);
+}
+
 TEST(SamplerRefusedTest, EventThatCannotBeEnabledLeavesTheProcessToTheTimer) {
   COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
   SharedValue<Outcome> shared;

@@ -42,6 +42,13 @@ std::string RemedyFor(int error) {
 }
 
 std::string ExplainNoSource(const SamplerStatus& status) {
+  if (status.options_errno == EBUSY) {
+    return "the sampler was not started, as it samples the process already; call StopSampler first";
+  }
+  if (status.options_errno != 0) {
+    return "the sampler was not started, as its options have no callback, a sampling period below "
+           "kLeastSamplingPeriodNs or an unknown source; set these in SamplerOptions";
+  }
   if (status.awaits_handler) {
     return "the program is not profiled, as Go's runtime has not taken its signals by libc and "
            "would "

@@ -35,6 +35,9 @@ struct SamplerStatus {
   int32_t cpu_clock_errno = 0;
   int32_t kernel_errno = 0;   // why kernel_included is false though perf works
   int32_t handler_errno = 0;  // of the signal's handler; without it no source is tried
+  // Of StartSampler itself, which then tries nothing: EINVAL, no callback is set, the period is too
+  // short or the source unknown; EBUSY, the process is sampled already, and goes on to be.
+  int32_t options_errno = 0;
 };
 static_assert(std::is_trivially_copyable_v<SamplerStatus>);
 

@@ -76,6 +76,14 @@ TEST(SamplerStatusTest, NothingWorksNamesEverythingThatWasTried) {
   EXPECT_THAT(text, HasSubstr("sudo sysctl"));
 }
 
+TEST(SamplerStatusTest, RefusedOptionsAreNoRefusalOfTheSystem) {
+  SamplerStatus status;
+  status.options_errno = EINVAL;
+  EXPECT_THAT(ExplainSamplerStatus(status), HasSubstr("no callback"));
+  status.options_errno = EBUSY;
+  EXPECT_THAT(ExplainSamplerStatus(status), HasSubstr("call StopSampler first"));
+}
+
 TEST(SamplerStatusTest, ForcedTimerWithoutRoomNamesTheLimit) {
   SamplerStatus status;
   status.cpu_timer_errno = EAGAIN;
