@@ -51,6 +51,14 @@ std::string OtherThanMoreTime(const NothingContext& context) {
                                        : "try --experiment-length=0.1";
 }
 
+// Units were waits, so CPU time gives no sample.
+NothingMeasured ExplainNoWait(const NothingContext& context) {
+  return {absl::StrCat("no wait for what is outside the ",
+                       context.is_attached ? "process" : "program", " was seen"),
+          absl::StrCat("it computes, or its threads wait for each other; measure its code with: `",
+                       context.by_line, "`")};
+}
+
 // Of a process that was attached to. It is not to be started anew, nor built otherwise first.
 NothingMeasured ExplainAttached(MissingPart missing, const NothingContext& context) {
   const std::string again = absl::StrCat("`", context.next.again, "`");
@@ -213,6 +221,11 @@ NothingContext ContextOf(const profile::Profile& profile) {
   context.has_short_experiments = experiment_ns != 0 && experiment_ns <= kShortNs;
   if (context.is_attached) context.programs.worker.clear();  // coz has started none
   context.next = NextCommandsOf(session, context.programs.worker);
+  if (session.options().unit_kind() == profile::UNIT_KIND_WAIT) {
+    profile::Session by_line = session;
+    by_line.mutable_options()->set_unit_kind(profile::UNIT_KIND_LINE);
+    context.by_line = NextCommandsOf(by_line, context.programs.worker).again;
+  }
   if (context.programs.worker.empty() && AreFunctionsOfNamed(session.options())) {
     context.by_library = CommandByUnit(profile::UNIT_KIND_LIBRARY, profile);
   }
@@ -220,6 +233,7 @@ NothingContext ContextOf(const profile::Profile& profile) {
 }
 
 NothingMeasured Explain(MissingPart missing, const NothingContext& context) {
+  if (missing == MissingPart::kSample && !context.by_line.empty()) return ExplainNoWait(context);
   const bool is_same_for_both = missing == MissingPart::kUnit || missing == MissingPart::kRuntime ||
                                 missing == MissingPart::kTable;
   return !context.is_attached || is_same_for_both ? ExplainRun(missing, context)

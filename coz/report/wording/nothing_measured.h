@@ -29,7 +29,7 @@ enum class MissingPart {
   kUnit,           // no binary has code of the unit that was asked for
   kPoint,          // no progress point was seen
   kVisit,          // none was visited
-  kSample,         // the program used hardly any CPU time
+  kSample,         // the program used hardly any CPU time, or has no wait that can be sped up
   kSampleInScope,  // it used it elsewhere
   kChoice,         // one experiment per run, and the run ended before its unit was chosen
   kExperiment,     // the run ended before an experiment did
@@ -52,6 +52,8 @@ struct NothingContext {
   std::string unit;                 // kUnit
   std::string binary;               // kTable
   std::string why_no_table;         // kTable: a clause
+  // kSample: where waits were to be sped up, by lines, whose samples are of CPU time. Else empty.
+  std::string by_line;
   // kSampleInScope: by libraries, which need no symbols, where functions of some that were named
   // were looked for. Else empty.
   std::string by_library;

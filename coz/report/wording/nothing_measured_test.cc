@@ -88,6 +88,26 @@ TEST(NothingMeasuredTest, ProcessThatWasAttachedToIsNotToBeStarted) {
   EXPECT_THAT(Explain(MissingPart::kChoice, context).what, HasSubstr("before its line was chosen"));
 }
 
+// Samples are of waits then, so their want says nothing of CPU time.
+TEST(NothingMeasuredTest, ProgramWithoutWaitsIsToBeMeasuredByItsCode) {
+  SyntheticProfile made({}, {});
+  profile::Profile& profile = made.profile();
+  profile::Session* const session = profile.mutable_session(0);
+  session->mutable_options()->set_unit_kind(profile::UNIT_KIND_WAIT);
+  profile::SampleCounts* const counts = profile.add_sample_counts();
+  counts->set_session(session->id());
+  counts->add_point()->set_point(1);
+  counts->mutable_point(0)->set_visits(100);
+  EXPECT_EQ(WhatIsMissing(profile), "no wait for what is outside the program was seen");
+  EXPECT_EQ(Explain(MissingPart::kSample, ContextOf(profile)).remedy,
+            "it computes, or its threads wait for each other; measure its code with: `coz run "
+            "--sampling-period=1 --- ./app --threads=2`");
+  session->mutable_options()->set_attached_pid(4711);
+  const NothingMeasured attached = Explain(MissingPart::kSample, ContextOf(profile));
+  EXPECT_EQ(attached.what, "no wait for what is outside the process was seen");
+  EXPECT_THAT(attached.remedy, HasSubstr("`coz attach --sampling-period=1 4711`"));
+}
+
 TEST(NothingMeasuredTest, ShorterExperimentsAreAdvisedWhereTheyAreLong) {
   profile::Profile profile;
   profile::Options* const options = profile.add_session()->mutable_options();
