@@ -254,6 +254,21 @@ TEST(ReportTest, SaysWhatSetAsideLinesLack) {
   EXPECT_THAT(text, HasSubstr("without an end"));
 }
 
+TEST(ReportTest, BaselinesAloneAreNotToBeContinued) {
+  SyntheticProfile made({}, {{"/src/a.cc", 5, "A()", 0.5, 0.5, {}}});
+  for (int i = 0; i < 12; ++i) made.AddExperiment(0, 0);
+  EXPECT_THAT(ReportOf(made.profile()), HasSubstr("needs 3 more speedup values"));
+  profile::Options* const options = made.profile().mutable_session(0)->mutable_options();
+  options->add_fixed_line("a.cc:5");
+  options->add_fixed_virtual_speedup(0);
+  const std::string text = ReportOf(made.profile());
+  EXPECT_THAT(text, HasSubstr("  Only baselines were to be made, by --fixed-speedup=0, so nothing "
+                              "has a gain; for gains: `coz run --fixed-line=a.cc:5 "
+                              "--sampling-period=1 --- ./app --threads=2`\n"));
+  EXPECT_THAT(text, Not(HasSubstr("more speedup value")));
+  EXPECT_THAT(text, Not(HasSubstr("run longer")));
+}
+
 // One line that is tried, a larger one that is not, and many small ones.
 profile::Profile HardlyTried() {
   std::vector<SyntheticLine> lines = {{"/src/a.cc", 5, "A()", 0.2, 0.5, {}},

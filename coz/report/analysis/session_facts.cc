@@ -117,6 +117,16 @@ std::string DescribeSourceChange(const profile::SourceChange& change) {
       static_cast<double>(change.at_ns()) / 1e9, from, reason);
 }
 
+bool MakesBaselinesAlone(const profile::Profile& profile) {
+  const auto makes_others = [](const profile::Session& session) {
+    const auto& fixed = session.options().fixed_virtual_speedup();
+    return fixed.empty() ||
+           std::any_of(fixed.begin(), fixed.end(), [](double speedup) { return speedup != 0; });
+  };
+  return !profile.session().empty() &&
+         std::none_of(profile.session().begin(), profile.session().end(), makes_others);
+}
+
 std::string Quoted(const std::string& argument) {
   const bool plain = !argument.empty() && std::all_of(argument.begin(), argument.end(), [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("_-+=./:,@%", c);

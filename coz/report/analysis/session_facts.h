@@ -61,6 +61,10 @@ std::string WhatSourceLacks(const profile::Profile& profile, const profile::Sess
 // Why another source of samples took over, and when: a sentence without a full stop.
 std::string DescribeSourceChange(const profile::SourceChange& change);
 
+// Whether every session was told to make no experiments but baselines, by --fixed-speedup=0. Then
+// no line has a figure, however long they are.
+bool MakesBaselinesAlone(const profile::Profile& profile);
+
 // An argument as one may type it in a shell: in quotes where it needs them.
 std::string Quoted(const std::string& argument);
 

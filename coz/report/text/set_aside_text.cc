@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "coz/report/analysis/session_facts.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/small_units.h"
 #include "coz/report/wording/text_layout.h"
@@ -95,6 +96,13 @@ std::string Advice(const PointAnalysis& point, const LineSetAside& first,
                       "`");
 }
 
+// Of a profile that has only baselines.
+std::string CommandForGains(const profile::Profile& profile) {
+  profile::Session session = profile.session(0);
+  session.mutable_options()->clear_fixed_virtual_speedup();
+  return Printable(CommandAgain(session));
+}
+
 bool IsSmall(const LineSetAside& line) { return line.reason == SetAsideReason::kSmall; }
 
 // How many of the rows are shown.
@@ -148,10 +156,17 @@ std::string SetAsideText(const PointAnalysis& point, const profile::Profile& pro
                                   [](const LineSetAside& line) { return IsSmall(line); });
   const std::vector<LineSetAside> lacking(point.set_aside.begin(), small);
   std::string text;
-  if (!lacking.empty())
-    text = LackingText(point, lacking, profile, table, names, min_visits, options);
-  for (const std::string& sentence : {SmallUnits(point, names), Spread(point, profile, names),
-                                      Untried(point, profile, table, names)}) {
+  std::string untried;
+  if (MakesBaselinesAlone(profile)) {
+    text = absl::StrCat("  Only baselines were to be made, by --fixed-speedup=0, so nothing has a ",
+                        "gain; for gains: `", CommandForGains(profile), "`\n");
+  } else {
+    if (!lacking.empty())
+      text = LackingText(point, lacking, profile, table, names, min_visits, options);
+    untried = Untried(point, profile, table, names);
+  }
+  for (const std::string& sentence :
+       {SmallUnits(point, names), Spread(point, profile, names), untried}) {
     if (!sentence.empty()) absl::StrAppend(&text, "  ", sentence, "\n");
   }
   return text;

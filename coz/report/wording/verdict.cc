@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/analysis/session_facts.h"
 #include "coz/report/analysis/systematic_error.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/curve.h"
@@ -197,6 +198,10 @@ std::string VerdictSentence(const LineAnalysis& line, const PointRow& point,
 
 std::string SetAsideSentence(const LineSetAside& line, const PointRow& point,
                              const VerdictContext& context) {
+  const bool more_is_no_use = context.profile != nullptr && MakesBaselinesAlone(*context.profile);
+  if (more_is_no_use && line.reason != SetAsideReason::kSmall) {
+    return "set aside: only baselines were to be made, by --fixed-speedup=0";
+  }
   std::string text;
   switch (line.reason) {
     case SetAsideReason::kSmall:

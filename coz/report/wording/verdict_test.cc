@@ -146,6 +146,19 @@ TEST(VerdictTest, SetAsideLinesSayWhatTheyLackAndHowLongThatTakes) {
                                           "[0-9]+ s more"));
 }
 
+TEST(VerdictTest, BaselinesAloneAreNotToBeContinued) {
+  profile::Profile profile;
+  profile.add_session()->mutable_options()->add_fixed_virtual_speedup(0);
+  VerdictContext context = Context();
+  context.profile = &profile;
+  LineSetAside line;
+  line.missing_speedups = 3;
+  EXPECT_EQ(SetAsideSentence(line, PointRow(), context),
+            "set aside: only baselines were to be made, by --fixed-speedup=0");
+  profile.add_session();  // merged with a run of all speedups
+  EXPECT_EQ(SetAsideSentence(line, PointRow(), context), "set aside: needs 3 more speedup values");
+}
+
 TEST(VerdictTest, LatencyGetsShorter) {
   SyntheticOptions options;
   options.kind = profile::PROGRESS_POINT_KIND_LATENCY;
