@@ -255,6 +255,9 @@ TEST(DwarfReaderTest, FilesThatCannotBeReadAreErrors) {
   const std::string text = NewTestFolder() + "/text";
   WriteFileBytes(text, "no program");
   EXPECT_EQ(ReadLineTable(text, SourceScope()).status().code(), absl::StatusCode::kInvalidArgument);
+  const std::string folder = NewTestFolder();
+  EXPECT_EQ(ReadLineTable(folder, SourceScope()).status().message(),
+            "cannot read " + folder + " as an ELF file: it is a folder; name a file in it");
 }
 
 // Sets the compression type of every compressed section to zstd's.

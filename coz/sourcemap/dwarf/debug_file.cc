@@ -5,6 +5,7 @@
 #include <elfutils/debuginfod.h>
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,8 +23,11 @@ namespace {
 
 absl::Status CheckReadable(const std::string& path) {
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (fd.ok()) return absl::OkStatus();
-  return CannotOpen(path, errno);
+  if (!fd.ok()) return CannotOpen(path, errno);
+  struct stat file = {};
+  if (fstat(fd.get(), &file) != 0 || !S_ISDIR(file.st_mode)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("cannot read %s as an ELF file: it is a folder; name a file in it", path));
 }
 
 std::string BuildIdOf(Dwfl_Module* module) {
