@@ -19,24 +19,40 @@
 namespace coz::supervisor {
 namespace {
 
-constexpr char kWhatElse[] =
-    "; run coz as root, or sample by the threads' own clocks with: --sampler=cpu-timer";
+constexpr char kRunAsRoot[] = "run coz as root";
+constexpr char kOr[] = ", or sample by the threads' own clocks with: --sampler=cpu-timer";
 
-absl::Status Unknown(const std::string& what) {
+// `remedy` is the start of a clause.
+absl::Status Unknown(const std::string& what, const std::string& remedy) {
   return absl::PermissionDeniedError(
-      absl::StrFormat("cannot sample by clocks of the CPUs: %s%s", what, kWhatElse));
+      absl::StrFormat("cannot sample by clocks of the CPUs: %s; %s%s", what, remedy, kOr));
 }
 
 absl::Status Refused(const char* what, int error) {
   return absl::PermissionDeniedError(
-      absl::StrFormat("cannot sample by clocks of the CPUs: perf_event_open of %s: %s%s", what,
-                      strerror(error), kWhatElse));
+      absl::StrFormat("cannot sample by clocks of the CPUs: perf_event_open of %s: %s; %s%s", what,
+                      strerror(error), kRunAsRoot, kOr));
 }
 
 uint64_t TracepointBelow(const std::string& tracing) {
   const std::string text = FileText(tracing + "/events/timer/hrtimer_expire_entry/id");
   uint64_t number = 0;
   return absl::SimpleAtoi(absl::StripAsciiWhitespace(text), &number) ? number : 0;
+}
+
+// Its folder is there, and empty, where tracefs is not mounted. Only root may look into it where it
+// is.
+std::string RemedyForTracepoint(const std::string& root) {
+  const bool may_look = access((root + "/sys/kernel/tracing/events").c_str(), F_OK) == 0;
+  if (may_look || errno != ENOENT) return kRunAsRoot;
+  return "mount it with: sudo mount -t tracefs tracefs /sys/kernel/tracing";
+}
+
+// To root, too, the kernel hides addresses where kptr_restrict is 2.
+std::string RemedyForAddress(const std::string& root) {
+  const std::string restricted = FileText(root + "/proc/sys/kernel/kptr_restrict");
+  if (absl::StripAsciiWhitespace(restricted) != "2") return kRunAsRoot;
+  return "show them to root with: sudo sysctl kernel.kptr_restrict=1";
 }
 
 // The compiler may have added to the name.
@@ -67,11 +83,13 @@ absl::StatusOr<sampler::ClockExpiry> FindClockExpiry(const std::string& root) {
     if (expiry.tracepoint == 0) expiry.tracepoint = TracepointBelow(root + tracing);
   }
   if (expiry.tracepoint == 0) {
-    return Unknown("/sys/kernel/tracing does not tell the number of timer:hrtimer_expire_entry");
+    return Unknown("/sys/kernel/tracing does not tell the number of timer:hrtimer_expire_entry",
+                   RemedyForTracepoint(root));
   }
   expiry.function = ClocksFunctionIn(root + "/proc/kallsyms");
   if (expiry.function == 0) {
-    return Unknown("/proc/kallsyms does not tell the address of perf_swevent_hrtimer");
+    return Unknown("/proc/kallsyms does not tell the address of perf_swevent_hrtimer",
+                   RemedyForAddress(root));
   }
   return expiry;
 }

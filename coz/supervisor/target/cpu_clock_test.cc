@@ -61,6 +61,23 @@ TEST_F(FindClockExpiryTest, ReadsNumberAndAddress) {
   EXPECT_EQ(found->function, 0xffffffff8123abc0u);
 }
 
+TEST_F(FindClockExpiryTest, SaysHowToMountWhatIsNotThere) {
+  EXPECT_THAT(
+      FindClockExpiry(root_).status().message(),
+      HasSubstr("hrtimer_expire_entry; mount it with: sudo mount -t tracefs tracefs /sys/kernel"));
+  std::filesystem::create_directories(root_ + "/sys/kernel/tracing/events");
+  EXPECT_THAT(FindClockExpiry(root_).status().message(), HasSubstr("; run coz as root, or"));
+}
+
+TEST_F(FindClockExpiryTest, SaysHowToShowAddressesToRoot) {
+  Write(kId, "317\n");
+  Write(kSymbols, "0000000000000000 t perf_swevent_hrtimer\n");
+  EXPECT_THAT(FindClockExpiry(root_).status().message(), HasSubstr("; run coz as root, or"));
+  Write("/proc/sys/kernel/kptr_restrict", "2\n");
+  EXPECT_THAT(FindClockExpiry(root_).status().message(),
+              HasSubstr("; show them to root with: sudo sysctl kernel.kptr_restrict=1, or"));
+}
+
 TEST_F(FindClockExpiryTest, SaysWhatIsHidden) {
   EXPECT_THAT(FindClockExpiry(root_).status().message(), HasSubstr("hrtimer_expire_entry"));
   Write(kId, "317\n");
