@@ -80,6 +80,14 @@ TEST_F(RefusalsTest, LeavesAProgramUnderValgrindAlone) {
   }
 }
 
+TEST_F(RefusalsTest, LeavesNoFileOfARunThatCannotStart) {
+  for (const char* how : {"--seed=1", "--append"}) {
+    ExpectOneSentence(Run({"--sampler=cpu-clock", "--exclude-kernel", how}, {Puppet("busy"), "1"}),
+                      "leave out --exclude-kernel");
+    EXPECT_FALSE(std::filesystem::exists(Path("profile.pb")));
+  }
+}
+
 TEST_F(RefusalsTest, SaysThatThereIsNoDebugInformation) {
   ExpectOneSentence(Run({}, {Puppet("busy_stripped"), "1"}), "-g");
 }

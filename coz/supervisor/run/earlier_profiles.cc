@@ -37,7 +37,7 @@ absl::StatusOr<EarlierProfiles> KeepEarlier(const std::string& file) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error) ||
       std::filesystem::file_size(file, error) == 0 || IsWithoutExperiments(file)) {
-    return EarlierProfiles();
+    return EarlierProfiles{"", 0, !exists(file, error)};
   }
   int free = 1;
   while (free <= kEarlierProfiles && exists(Numbered(file, free), error)) ++free;
@@ -59,6 +59,10 @@ void SettleEarlier(const std::string& file) {
 
 void GiveBackEarlier(const std::string& file, const EarlierProfiles& earlier) {
   std::error_code error;
+  if (earlier.is_new && std::filesystem::is_regular_file(file, error) &&
+      std::filesystem::file_size(file, error) == 0) {
+    std::filesystem::remove(file, error);
+  }
   for (int number = 0; number < earlier.moved; ++number) {
     rename(Numbered(file, number + 1), Numbered(file, number), error);
     if (error) return;

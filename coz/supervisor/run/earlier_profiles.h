@@ -19,8 +19,9 @@ namespace coz::supervisor {
 inline constexpr int kEarlierProfiles = 9;
 
 struct EarlierProfiles {
-  std::string last;  // FILE.1, or "" where there was nothing to keep
-  int moved = 0;     // files, FILE included
+  std::string last;     // FILE.1, or "" where there was nothing to keep
+  int moved = 0;        // files, FILE included
+  bool is_new = false;  // FILE was not there
 };
 
 // Moves FILE to FILE.1, and those with numbers by one; what had the last number stays as one more
@@ -31,7 +32,8 @@ absl::StatusOr<EarlierProfiles> KeepEarlier(const std::string& file);
 // After a run with experiments: drops what has a number above kEarlierProfiles.
 void SettleEarlier(const std::string& file);
 
-// After a run without: undoes KeepEarlier, in place of what the run wrote.
+// After a run without: undoes KeepEarlier, in place of what the run wrote. Where FILE was not there
+// and nothing was written to it, it goes.
 void GiveBackEarlier(const std::string& file, const EarlierProfiles& earlier);
 
 }  // namespace coz::supervisor

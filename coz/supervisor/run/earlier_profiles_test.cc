@@ -84,6 +84,17 @@ TEST_F(EarlierProfilesTest, RunWithoutExperimentsGivesAllBack) {
   EXPECT_FALSE(Exists(".10"));
 }
 
+TEST_F(EarlierProfilesTest, RunThatWroteNothingLeavesNoFile) {
+  Keep();
+  Write("", "");
+  GiveBackEarlier(file_, earlier_);
+  EXPECT_FALSE(Exists(""));
+  Write("", "");
+  Keep();
+  GiveBackEarlier(file_, earlier_);
+  EXPECT_TRUE(Exists("")) << "it was there before";
+}
+
 TEST_F(EarlierProfilesTest, GapEndsTheRow) {
   Write("", ProfileOf(1, 1));
   Write(".2", "not moved");

@@ -1,6 +1,7 @@
 #include "coz/supervisor/run/open_output.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -97,6 +98,7 @@ absl::StatusOr<OpenedOutput> OpenOutput(const RunOptions& options, const std::st
                                         const Series& series) {
   EarlierProfiles earlier;
   if (options.append) {
+    earlier.is_new = access(options.output.c_str(), F_OK) != 0;
     // Of a series, only the first run meets what others have written.
     if (series.run == 1) {
       if (absl::Status status = CheckAppend(options, program); !status.ok()) return status;

@@ -145,7 +145,7 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& asked, Series series) {
   std::unique_ptr<AttachedTree> attached;
   absl::StatusOr<SharedControl> control = MakeControl(options, &attached);
   if (!control.ok()) {
-    SettleProfiles(opened->earlier, options.output, /*has_experiments=*/false);
+    GiveBackEarlier(options.output, opened->earlier);
     return control.status();
   }
   Run run(options, std::move(series), *std::move(control), std::move(units), *std::move(outside),
@@ -154,7 +154,7 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& asked, Series series) {
                                    ? run.Join(std::move(attached), std::move(opened->writer))
                                    : run.Start(*program, std::move(opened->writer));
   if (!started.ok()) {
-    SettleProfiles(opened->earlier, options.output, /*has_experiments=*/false);
+    GiveBackEarlier(options.output, opened->earlier);
     return started;
   }
   run.Loop();
