@@ -78,7 +78,7 @@ inline constexpr double kSpeedupShare = 0.75;
 enum class Verdict { kFaster, kSlower, kNoEffect, kCannotTell };
 
 struct LineAnalysis {
-  size_t unit = 0;
+  size_t unit = 0;  // index into ExperimentTable.units
   Verdict verdict = Verdict::kCannotTell;
   Estimate slope;  // of the whole run
   // The same by the variation between experiments alone; p_value and q_value are by this one.
@@ -132,7 +132,7 @@ enum class SetAsideReason {
 };
 
 struct LineSetAside {
-  size_t unit = 0;
+  size_t unit = 0;  // index into ExperimentTable.units
   SetAsideReason reason = SetAsideReason::kFewSpeedups;
   int experiments = 0;
   int missing_speedups = 0;
@@ -149,7 +149,7 @@ struct LineSetAside {
 bool IsKnown(const Estimate& slope);
 
 struct PointAnalysis {
-  size_t point = 0;
+  size_t point = 0;  // index into ExperimentTable.points
   // Decided lines first, those by their samples last of them, then those that cannot be told yet.
   // Each part by slope, then lower bound.
   std::vector<LineAnalysis> lines;
