@@ -31,7 +31,20 @@ int Port(const Arguments& arguments) {
   return absl::SimpleAtoi(arguments.serve, &port) ? port : -1;
 }
 
-absl::Status CheckOutput(const Arguments& arguments) {
+// `writes_to` is what -o says; empty: nothing.
+absl::Status CheckOutput(const Arguments& arguments, const std::string& writes_to) {
+  if (!arguments.serve.empty() && !writes_to.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("--serve shows the report and writes no file, and -o %s asks for one; "
+                        "leave one of them out",
+                        writes_to));
+  }
+  if (arguments.open && arguments.serve.empty() && writes_to == "-") {
+    return absl::InvalidArgumentError(
+        "--open shows a file, and -o - writes none; leave out -o, or show the report with: coz "
+        "plot "
+        "--serve --open");
+  }
   return arguments.serve.empty() ? CheckInputIsKept(arguments.plot.path, arguments.output)
                                  : absl::OkStatus();
 }
@@ -110,7 +123,7 @@ void AddPlotCommand(CLI::App& app, int* exit_status) {
     }
     arguments->plot.data.coz_version = kCozVersion;
     absl::Status status = CheckPort(*arguments);
-    status.Update(CheckOutput(*arguments));
+    status.Update(CheckOutput(*arguments, command->count("-o") == 0 ? "" : arguments->output));
     *exit_status = status.ok() ? Report(Plot(*arguments)) : ReportUsage(status);
   });
 }

@@ -128,7 +128,8 @@ void AddPointOptions(CLI::App* command, RunArguments* a) {
       ->type_name("BEGIN,END");
   command->add_flag(
       "--end-to-end", a->run.end_to_end,
-      "one experiment for the whole run: measure the run time instead of progress points");
+      "one experiment for the whole run, whose time is measured besides the program's progress "
+      "points, if it has any");
 }
 
 void AddScopeOptions(CLI::App* command, RunArguments* a) {

@@ -123,9 +123,9 @@ void AddUnitOptions(CLI::App* command, UnitArguments* a) {
   command
       ->add_option(
           "--unit", a->unit,
-          "what is sped up as a whole: line (default), function, file, library or path; path: a "
-          "function where one caller calls it; function, library and path need no debug "
-          "information; or wait: waits for disk, network or clock, by the line of their call")
+          "what is sped up as a whole; line (default), function, file, library or path: a function "
+          "where one caller calls it; function, library and path need no debug information; or "
+          "wait: waits for disk, network or clock, by the line of their call")
       ->check(CLI::IsMember({"line", "function", "file", "library", "path", "wait"}));
   command
       ->add_option(
@@ -166,7 +166,8 @@ void AddExpertUnitOptions(CLI::App* command, UnitArguments* a) {
       "with --unit=function: inlined code counts for the function it was inlined into");
   command
       ->add_option("--callers", a->callers,
-                   "with --unit=path: by how many callers paths are told apart, 1 (default) to 4")
+                   "by how many callers call paths are told apart, 1 (default) to 4; means "
+                   "--unit=path where no --unit is given")
       ->check(CLI::Range(1, 4))
       ->type_name("N");
   command

@@ -55,6 +55,11 @@ class PlotTest : public ::testing::Test {
   CommandOptions options_;
 };
 
+TEST_F(PlotTest, RefusesOptionsThatHaveNoUseTogether) {
+  ExpectOneSentence(Plot({"--serve", "-o", "y.html"}), "leave one of them out", kUsageStatus);
+  ExpectOneSentence(Plot({"--open", "-o", "-"}), "coz plot --serve --open", kUsageStatus);
+}
+
 TEST_F(PlotTest, WritesOneFileWithoutNetworkAddresses) {
   const CommandResult result = Plot({});
   EXPECT_EQ(result.status, 0) << result.errors;
