@@ -133,12 +133,23 @@ LatencySummary LatencyBySpeedup::Of(size_t unit, double virtual_speedup) const {
   return found == summaries_.end() ? LatencySums().Summary() : found->second;
 }
 
+namespace {
+
+// "0.5 %", "12 %"; from a whole on the figure tells nothing.
+std::string ErrorText(double share) {
+  if (!(share <= 1)) return "more than 100 %";
+  const double percent = 100 * share;
+  return share < 0.1 ? absl::StrFormat("%.2g %%", percent) : absl::StrFormat("%.0f %%", percent);
+}
+
+}  // namespace
+
 std::string ErrorOfLooks(const LatencySummary& summary) {
   if (!summary.by_looks) return "";
   return absl::StrFormat(
-      "how many are under way was looked at every 2 ms, so the mean is uncertain by %.2g %%%s; "
+      "how many are under way was looked at every 2 ms, so the mean is uncertain by %s%s; "
       "COZ_BEGIN and COZ_END of our coz.h make it exact",
-      100 * summary.looks_error,
+      ErrorText(summary.looks_error),
       summary.evened_out
           ? ", and effects on requests shorter than some milliseconds come out too small"
           : "");

@@ -63,6 +63,23 @@ TEST(LatencySummaryTest, SaysWhatLooksDo) {
   EXPECT_EQ(ErrorOfLooks(Summarize(profile)), "");
 }
 
+TEST(LatencySummaryTest, ErrorOfLooksIsAPlainPercentage) {
+  const auto said = [](double error) {
+    LatencySummary summary;
+    summary.by_looks = true;
+    summary.looks_error = error;
+    const std::string text = ErrorOfLooks(summary);
+    const size_t from = text.find("uncertain by ") + 13;
+    return text.substr(from, text.find(';') - from);
+  };
+  EXPECT_EQ(said(0.0051), "0.51 %");
+  EXPECT_EQ(said(0.098), "9.8 %");
+  EXPECT_EQ(said(0.4321), "43 %");
+  EXPECT_EQ(said(1), "100 %");
+  EXPECT_EQ(said(2.7), "more than 100 %");
+  EXPECT_EQ(said(40), "more than 100 %");
+}
+
 TEST(LatencySummaryTest, BacklogThatGrowsIsUnstable) {
   EXPECT_TRUE(IsUnstable(Summarize(OneExperiment(200, 150, 20))));
   EXPECT_FALSE(IsUnstable(Summarize(OneExperiment(150, 200, 20))));
