@@ -118,9 +118,9 @@ void AddExportCommand(CLI::App& app, int* exit_status) {
   command
       ->add_option(
           "--format", arguments->format,
-          "pprof: for `go tool pprof`; csv: every figure as a table; jsonl: every "
-          "experiment, for DuckDB and others; speedscope: flame graphs; coz: JSON lines of "
-          "the original; coz-text: its older text (default coz)")
+          "what to write (default coz); pprof: for `go tool pprof`; csv: every figure as a table; "
+          "jsonl: every experiment, for DuckDB and others; speedscope: flame graphs; coz: JSON "
+          "lines of the original; coz-text: its older text")
       ->check(CLI::IsMember({"pprof", "csv", "jsonl", "speedscope", "coz", "coz-text"}));
   command->add_option("-o,--output", arguments->output, "file to write (default standard output)")
       ->type_name("FILE");

@@ -34,6 +34,9 @@ std::string SubcommandNames(const CommandDescription& command) {
                        [](std::string* out, const CommandDescription& sub) { *out += sub.name; });
 }
 
+// The one command whose argument is a command, not a file.
+constexpr char kHelp[] = "help";
+
 // Bash splits "--unit=li" into three words, for "=" is in COMP_WORDBREAKS.
 constexpr char kBashFunction[] = R"(_coz() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} i
@@ -128,6 +131,8 @@ std::string BashCompletion(const CommandDescription& command) {
   for (const CommandDescription& sub : command.subcommands) {
     for (const OptionDescription& option : sub.options) text += BashValues(sub.name, option);
   }
+  absl::StrAppend(&text, "    '", kHelp, " ", kHelp, "') echo ", InQuotes(SubcommandNames(command)),
+                  " ;;\n");
   absl::StrAppend(&text, "  esac\n}\n_coz_options() {\n  case $1 in\n    '') echo ",
                   InQuotes(absl::StrCat(SubcommandNames(command), " ", AllNames(command))),
                   " ;;\n");
@@ -165,8 +170,11 @@ std::string ZshCompletion(const CommandDescription& command) {
   case $subcommand in
 )");
   for (const CommandDescription& sub : command.subcommands) {
+    const std::string words = sub.name == kHelp
+                                  ? absl::StrCat("'1:command:(", SubcommandNames(command), ")'")
+                                  : "'*:file:_files'";
     absl::StrAppend(&text, "    ", sub.name, ")\n      _arguments", ZshOptions(sub),
-                    " \\\n        '*:file:_files'\n      ;;\n");
+                    " \\\n        ", words, "\n      ;;\n");
   }
   return text + "  esac\n}\n_coz \"$@\"\n";
 }
@@ -184,6 +192,10 @@ std::string FishCompletion(const CommandDescription& command) {
                                                "; and not contains -- --- (commandline -opc)");
     for (const OptionDescription& option : sub.options) text += FishOption(condition, option);
   }
+  absl::StrAppend(&text, "complete -c coz -f -n ",
+                  InQuotes(absl::StrCat("__fish_seen_subcommand_from ", kHelp,
+                                        "; and test (count (commandline -opc)) -eq 2")),
+                  " -a ", InQuotes(SubcommandNames(command)), "\n");
   return text;
 }
 

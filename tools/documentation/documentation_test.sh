@@ -68,6 +68,7 @@ expect "function" coz run --unit = fu
 expect "file function library line path wait" coz run --unit =
 expect "callers innermost" coz run --attribution ""
 expect "coz.1" coz run -o coz.1
+expect "report" coz help rep
 expect "coz.fish" coz report coz.f
 expect "coz.fish" coz run --- ./program coz.f
 [[ " $(complete_bash coz run --- tru) " == *" true "* ]] || fail "completes the program's name"
@@ -103,6 +104,13 @@ fi
 if has fish; then
   got=$(HOME=$TEST_TMPDIR fish --no-config -c 'source coz.fish; complete -C "coz run --fixed-s"' | cut -f1)
   [[ $got == *--fixed-speedup* ]] || fail "fish completes to '$got'"
+  in_fish() { HOME=$TEST_TMPDIR fish --no-config -c "source coz.fish; complete -C '$1'"; }
+  [[ $(in_fish "coz help re") == report$'\t'* || $(in_fish "coz help re") == report ]] ||
+    fail "fish completes 'coz help re' to '$(in_fish "coz help re")'"
+  [[ $(in_fish "coz export --format=" | cut -f2 | sort -u) == "what to write" ]] ||
+    fail "fish describes formats as '$(in_fish "coz export --format=")'"
+  [[ $(in_fish "coz run --unit=w") == *wait$'\t'"what is sped up as a whole" ]] ||
+    fail "fish describes units as '$(in_fish "coz run --unit=w")'"
 fi
 ((failures == 0)) && echo "PASSED: $checked options"
 exit $((failures != 0))
