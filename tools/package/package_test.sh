@@ -17,7 +17,7 @@ fail() {
 "$install" --prefix=first >/dev/null || fail "installs over itself"
 mv first moved
 expected="bin/coz include/coz.h lib/cmake/coz/coz-config-version.cmake lib/cmake/coz/coz-config.cmake lib/coz/examples/known_answers lib/coz/examples/pipeline \
-lib/coz/libZydis.so.4.0 lib/coz/libcoz.so lib/pkgconfig/coz.pc share/bash-completion/completions/coz share/doc/coz/copyright \
+lib/coz/libZydis.so.4.0 lib/coz/libcoz.so lib/pkgconfig/coz.pc share/bash-completion/completions/coz share/coz/profile.proto share/doc/coz/copyright \
 share/doc/coz/copyright.zydis share/fish/vendor_completions.d/coz.fish share/man/man1/coz.1 share/zsh/site-functions/_coz"
 files=$(cd moved && find . -type f -printf '%P\n' | grep -v '^share/doc/coz/\(README.md\|CONTRIBUTING.md\|docs/\)' | sort | xargs)
 [[ $files == "$expected" ]] || fail "files are: $files"
@@ -42,6 +42,9 @@ moved/bin/coz run -o p.pb --experiment-length=0.1 --- "$busy" 1 >/dev/null 2>run
 moved/bin/coz plot p.pb -o p.html 2>/dev/null || fail "plots"
 [[ -s p.html ]] || fail "a report"
 grep -q 'experiment' <(moved/bin/coz report p.pb) || fail "reports"
+# As docs/export.md has it.
+protoc --decode=coz.profile.Profile -I moved/share/coz profile.proto <p.pb >p.txt || fail "profile.proto reads no profile"
+grep -q '^experiment {' p.txt || fail "profile.proto reads no experiment"
 
 moved/bin/coz demo --seconds=2 -o d.pb >/dev/null 2>demo.log || fail "demonstrates itself: $(cat demo.log)"
 [[ -s d.pb ]] || fail "a profile of the demo"
