@@ -1,6 +1,7 @@
 #include "coz/points/marks_in_file.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -37,6 +38,29 @@ TEST(MarksInFileTest, FindsEachKindInAPositionIndependentProgram) {
 
 TEST(MarksInFileTest, FindsThemWhereTheLinkerHasFilledThemIn) {
   EXPECT_EQ(Found("marks_program_no_pie"), Expected());
+}
+
+// Of a file's only mark clang sees all uses, and drops fields that nobody reads.
+TEST(MarksInFileTest, FindsASingleMarkThatClangHasOptimized) {
+  if (testing::RunCommand({"/usr/bin/env", "clang-14", "--version"}).status != 0) {
+    ASSERT_EQ(getenv("COZ_REQUIRE_TOOLS"), nullptr) << "apt-get install clang-14";
+    GTEST_SKIP() << "required clang-14, actual none";
+  }
+  const std::string folder = testing::TemporaryFolder();
+  const std::string header = testing::RunfilePath("coz/runtime/coz.h");
+  for (const char* mark : {"COZ_PROGRESS_NAMED(\"one\")", "COZ_BEGIN(\"one\")"}) {
+    std::ofstream(folder + "/one.c")
+        << "#include \"" << header << "\"\nint main(void) { " << mark << "; return 0; }\n";
+    for (const char* optimization : {"-O1", "-O2", "-O3"}) {
+      const std::string program = folder + "/one";
+      const testing::CommandResult built = testing::RunCommand(
+          {"/usr/bin/env", "clang-14", optimization, "-o", program, folder + "/one.c"});
+      ASSERT_EQ(built.status, 0) << built.errors;
+      const std::vector<MarkInFile> marks = FindMarksInFile(program).marks;
+      ASSERT_EQ(marks.size(), 1u) << mark << optimization;
+      EXPECT_EQ(marks[0].name, "one");
+    }
+  }
 }
 
 TEST(MarksInFileTest, ProgramWithoutMarksHasNone) {

@@ -49,6 +49,9 @@ typedef struct {
 #define COZ_MARK_MAGIC_0 0x9ad3c1f05b7e24d8u
 #define COZ_MARK_MAGIC_1 0x63702d7a6f632e31u
 
+/* Takes a mark's address from the compiler's sight. Clang drops fields that it sees nobody read. */
+#define COZ_KEEP_WHOLE_(mark) __asm__ volatile("" : "+r"(mark) : : "memory")
+
 /* NOLINTBEGIN(modernize-use-nullptr): C has none. */
 
 /* This thread's counter of a mark, or null without a profiler. */
@@ -59,6 +62,7 @@ __attribute__((unused, noinline, cold)) static uint64_t* coz_find_counter_(coz_m
     find_t call;
   } find;
   uint64_t* counter = 0;
+  COZ_KEEP_WHOLE_(mark);
   find.symbol = 0;
   /* The first argument is RTLD_DEFAULT, which needs _GNU_SOURCE. */
   if (dlsym != 0) find.symbol = dlsym(0, "_coz_thread_counter");
@@ -97,6 +101,7 @@ __attribute__((unused, noinline)) static void coz_timed_visit_(coz_mark_t* mark,
     void* symbol;
     visit_t call;
   } visit;
+  COZ_KEEP_WHOLE_(mark);
   if (__atomic_load_n(&mark->state, __ATOMIC_ACQUIRE) == 0) {
     void* symbol = dlsym != 0 ? dlsym(0, "_coz_timed_visit") : 0;
     __atomic_store_n(&found, symbol, __ATOMIC_RELAXED);
