@@ -6,7 +6,7 @@ namespace coz::sourcemap {
 namespace {
 
 // Raise when the rules below change, so that tables cached under the old ones are not used.
-constexpr uint64_t kDefaultScopeVersion = 3;
+constexpr uint64_t kDefaultScopeVersion = 4;
 constexpr uint64_t kPatternVersion = 1;
 
 // Installed by the distribution or by `make install`. Not here: /usr/src, where distributions put
@@ -24,6 +24,11 @@ constexpr std::string_view kSystemParts[] = {
     "/libstdc++-v3/", "/libgcc/",      "/sysdeps/",     "/glibc-",   "/usr/local/include/",
 };
 
+// The profiler's header, wherever it is installed: its marks are lines of who uses them.
+constexpr std::string_view kHeaderOfMarks = "coz.h";
+
+std::string_view FileName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
 bool HasPart(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
@@ -31,6 +36,7 @@ bool HasPart(std::string_view text, std::string_view part) {
 bool IsSystemSource(std::string_view path) {
   // "" and names like <built-in> and <artificial> are the compiler's.
   if (path.empty() || path.back() == '>') return true;
+  if (FileName(path) == kHeaderOfMarks) return true;
   const auto starts_path = [path](std::string_view prefix) {
     return path.substr(0, prefix.size()) == prefix;
   };
@@ -82,7 +88,7 @@ bool MatchesPattern(std::string_view pattern, std::string_view text) {
 }
 
 bool BinaryScope::Contains(std::string_view path, bool is_main_executable) const {
-  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const std::string_view name = FileName(path);
   return std::any_of(patterns_.begin(), patterns_.end(), [&](const std::string& pattern) {
     if (pattern == "MAIN") return is_main_executable;
     return MatchesPattern(pattern, path) ||

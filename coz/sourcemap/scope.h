@@ -42,9 +42,9 @@ class BinaryScope {
 };
 
 // The source files whose lines can be selected. Without patterns: the program's own sources, that
-// is every file but those of the system and of the toolchain, wherever it is installed. With
-// patterns they alone decide, so that `*` takes everything in. A pattern that starts neither with
-// "/" nor with a wildcard may begin at any part of the path: `src/*.cc` matches
+// is every file but those of the system and of the toolchain, wherever it is installed, and but
+// coz.h. With patterns they alone decide, so that `*` takes everything in. A pattern that starts
+// neither with "/" nor with a wildcard may begin at any part of the path: `src/*.cc` matches
 // /home/me/src/io/a.cc.
 class SourceScope {
  public:

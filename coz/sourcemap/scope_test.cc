@@ -61,6 +61,13 @@ TEST(SourceScopeTest, DefaultLeavesSystemAndToolchainOut) {
   }
 }
 
+TEST(SourceScopeTest, DefaultLeavesTheHeaderOfMarksOut) {
+  const char* const header = "/home/me/.local/include/coz.h";
+  EXPECT_FALSE(SourceScope().Contains(header));
+  EXPECT_TRUE(SourceScope().Contains("/home/me/.local/include/my_coz.h"));
+  EXPECT_TRUE(SourceScope({"coz.h"}).Contains(header));
+}
+
 TEST(SourceScopeTest, APatternAloneDecides) {
   const SourceScope everything({"%"});
   EXPECT_TRUE(everything.Contains("/usr/include/c++/12/bits/stl_algo.h"));
