@@ -2,7 +2,7 @@
  * Marks of a program for the causal profiler coz: progress points, latency pairs, and custom
  * blocking.
  *
- * Shape    macros that are statements; C99, C++11 or later; no library to link
+ * Shape    macros that are statements; C99, C++98 or later; no library to link
  * Units    each visit counts one
  * Errors   none: without the profiler each mark is a load and a branch that is never taken
  * Threads  safe; when profiled, each thread counts in memory of its own
@@ -52,7 +52,19 @@ typedef struct {
 /* Takes a mark's address from the compiler's sight. Clang drops fields that it sees nobody read. */
 #define COZ_KEEP_WHOLE_(mark) __asm__ volatile("" : "+r"(mark) : : "memory")
 
-/* NOLINTBEGIN(modernize-use-nullptr): C has none. */
+/* What each language has for a null pointer and for a conversion, so that no warning of the
+ * program's own build fires here. */
+#ifndef __cplusplus
+#define COZ_NULL_ 0
+#define COZ_UINT64_(value) ((uint64_t)(value))
+#else
+#if __cplusplus >= 201103L
+#define COZ_NULL_ nullptr
+#else
+#define COZ_NULL_ __null
+#endif
+#define COZ_UINT64_(value) uint64_t(value)
+#endif
 
 /* This thread's counter of a mark, or null without a profiler. */
 __attribute__((unused, noinline, cold)) static uint64_t* coz_find_counter_(coz_mark_t* mark) {
@@ -61,28 +73,29 @@ __attribute__((unused, noinline, cold)) static uint64_t* coz_find_counter_(coz_m
     void* symbol;
     find_t call;
   } find;
-  uint64_t* counter = 0;
+  uint64_t* counter = COZ_NULL_;
   COZ_KEEP_WHOLE_(mark);
-  find.symbol = 0;
+  find.symbol = COZ_NULL_;
   /* The first argument is RTLD_DEFAULT, which needs _GNU_SOURCE. */
-  if (dlsym != 0) find.symbol = dlsym(0, "_coz_thread_counter");
-  if (find.symbol != 0) counter = find.call(mark->type, mark->name);
-  __atomic_store_n(&mark->state, counter != 0 ? 2 : 1, __ATOMIC_RELAXED);
+  if (dlsym != COZ_NULL_) find.symbol = dlsym(COZ_NULL_, "_coz_thread_counter");
+  if (find.symbol != COZ_NULL_) counter = find.call(mark->type, mark->name);
+  __atomic_store_n(&mark->state, counter != COZ_NULL_ ? 2 : 1, __ATOMIC_RELAXED);
   return counter;
 }
 
-#define COZ_INCREMENT_COUNTER(type_, name_)                                                     \
-  if (1) { /* as the original has it, so that a mark without a semicolon compiles too */        \
-    static coz_mark_t coz_mark_ = {{COZ_MARK_MAGIC_0, COZ_MARK_MAGIC_1}, name_, type_, 0};      \
-    if (__builtin_expect(__atomic_load_n(&coz_mark_.state, __ATOMIC_RELAXED) != 1, 0)) {        \
-      static __thread uint64_t* coz_counter_;                                                   \
-      if (__builtin_expect(coz_counter_ == 0, 0)) coz_counter_ = coz_find_counter_(&coz_mark_); \
-      if (coz_counter_ != 0) {                                                                  \
-        /* Only this thread writes it; the profiler reads. */                                   \
-        __atomic_store_n(coz_counter_, __atomic_load_n(coz_counter_, __ATOMIC_RELAXED) + 1,     \
-                         __ATOMIC_RELAXED);                                                     \
-      }                                                                                         \
-    }                                                                                           \
+#define COZ_INCREMENT_COUNTER(type_, name_)                                                 \
+  if (1) { /* as the original has it, so that a mark without a semicolon compiles too */    \
+    static coz_mark_t coz_mark_ = {{COZ_MARK_MAGIC_0, COZ_MARK_MAGIC_1}, name_, type_, 0};  \
+    if (__builtin_expect(__atomic_load_n(&coz_mark_.state, __ATOMIC_RELAXED) != 1, 0)) {    \
+      static __thread uint64_t* coz_counter_;                                               \
+      if (__builtin_expect(coz_counter_ == COZ_NULL_, 0))                                   \
+        coz_counter_ = coz_find_counter_(&coz_mark_);                                       \
+      if (coz_counter_ != COZ_NULL_) {                                                      \
+        /* Only this thread writes it; the profiler reads. */                               \
+        __atomic_store_n(coz_counter_, __atomic_load_n(coz_counter_, __ATOMIC_RELAXED) + 1, \
+                         __ATOMIC_RELAXED);                                                 \
+      }                                                                                     \
+    }                                                                                       \
   }
 
 #define COZ_STRING_2_(x) #x
@@ -96,22 +109,20 @@ __attribute__((unused, noinline, cold)) static uint64_t* coz_find_counter_(coz_m
 __attribute__((unused, noinline)) static void coz_timed_visit_(coz_mark_t* mark, uint32_t* handle,
                                                                const uint64_t* id) {
   typedef void (*visit_t)(int, const char*, uint32_t*, const uint64_t*);
-  static void* found = 0;
+  static void* found = COZ_NULL_;
   union {
     void* symbol;
     visit_t call;
   } visit;
   COZ_KEEP_WHOLE_(mark);
   if (__atomic_load_n(&mark->state, __ATOMIC_ACQUIRE) == 0) {
-    void* symbol = dlsym != 0 ? dlsym(0, "_coz_timed_visit") : 0;
+    void* symbol = dlsym != COZ_NULL_ ? dlsym(COZ_NULL_, "_coz_timed_visit") : COZ_NULL_;
     __atomic_store_n(&found, symbol, __ATOMIC_RELAXED);
-    __atomic_store_n(&mark->state, symbol != 0 ? 2 : 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&mark->state, symbol != COZ_NULL_ ? 2 : 1, __ATOMIC_RELEASE);
   }
   visit.symbol = __atomic_load_n(&found, __ATOMIC_RELAXED);
-  if (visit.symbol != 0) visit.call(mark->type, mark->name, handle, id);
+  if (visit.symbol != COZ_NULL_) visit.call(mark->type, mark->name, handle, id);
 }
-
-/* NOLINTEND(modernize-use-nullptr) */
 
 #define COZ_TIMED_VISIT_(type_, name_, id_)                                                \
   if (1) {                                                                                 \
@@ -122,39 +133,40 @@ __attribute__((unused, noinline)) static void coz_timed_visit_(coz_mark_t* mark,
     }                                                                                      \
   }
 
-#define COZ_BEGIN(name) COZ_TIMED_VISIT_(COZ_COUNTER_TYPE_BEGIN, name, 0)
-#define COZ_END(name) COZ_TIMED_VISIT_(COZ_COUNTER_TYPE_END, name, 0)
+#define COZ_BEGIN(name) COZ_TIMED_VISIT_(COZ_COUNTER_TYPE_BEGIN, name, COZ_NULL_)
+#define COZ_END(name) COZ_TIMED_VISIT_(COZ_COUNTER_TYPE_END, name, COZ_NULL_)
 
 /* The same for a request that has a number, so that its own latency is known and not only the
  * mean. Numbers of requests that are under way at one time differ; any thread of the process may
  * end a request. */
 #define COZ_BEGIN_ID(name, id)                               \
   if (1) {                                                   \
-    const uint64_t coz_id_ = (uint64_t)(id);                 \
+    const uint64_t coz_id_ = COZ_UINT64_(id);                \
     COZ_TIMED_VISIT_(COZ_COUNTER_TYPE_BEGIN, name, &coz_id_) \
   }
 #define COZ_END_ID(name, id)                               \
   if (1) {                                                 \
-    const uint64_t coz_id_ = (uint64_t)(id);               \
+    const uint64_t coz_id_ = COZ_UINT64_(id);              \
     COZ_TIMED_VISIT_(COZ_COUNTER_TYPE_END, name, &coz_id_) \
   }
 
 /* Defines a function that calls `symbol` of the profiler, if it is there; it is looked up once
  * in each file that uses it. */
-#define COZ_DEFINE_CALL_(function_, symbol_)                                         \
-  __attribute__((unused)) static void function_(int argument) {                      \
-    static void* found = 0;                                                          \
-    static int asked = 0;                                                            \
-    union {                                                                          \
-      void* symbol;                                                                  \
-      void (*call)(int);                                                             \
-    } function;                                                                      \
-    if (!__atomic_load_n(&asked, __ATOMIC_ACQUIRE)) {                                \
-      if (dlsym != 0) __atomic_store_n(&found, dlsym(0, symbol_), __ATOMIC_RELAXED); \
-      __atomic_store_n(&asked, 1, __ATOMIC_RELEASE);                                 \
-    }                                                                                \
-    function.symbol = __atomic_load_n(&found, __ATOMIC_RELAXED);                     \
-    if (function.symbol != 0) function.call(argument);                               \
+#define COZ_DEFINE_CALL_(function_, symbol_)                                   \
+  __attribute__((unused)) static void function_(int argument) {                \
+    static void* found = COZ_NULL_;                                            \
+    static int asked = 0;                                                      \
+    union {                                                                    \
+      void* symbol;                                                            \
+      void (*call)(int);                                                       \
+    } function;                                                                \
+    if (!__atomic_load_n(&asked, __ATOMIC_ACQUIRE)) {                          \
+      if (dlsym != COZ_NULL_)                                                  \
+        __atomic_store_n(&found, dlsym(COZ_NULL_, symbol_), __ATOMIC_RELAXED); \
+      __atomic_store_n(&asked, 1, __ATOMIC_RELEASE);                           \
+    }                                                                          \
+    function.symbol = __atomic_load_n(&found, __ATOMIC_RELAXED);               \
+    if (function.symbol != COZ_NULL_) function.call(argument);                 \
   }
 
 COZ_DEFINE_CALL_(coz_pre_block_, "_coz_pre_block")

@@ -1,4 +1,5 @@
-/* The header as strict C: compiled with -std=c99 -pedantic-errors, run without the profiler. */
+/* The header as strict C99, and as C++98: compiled with -pedantic-errors, run without the
+ * profiler. */
 #include "coz/runtime/coz.h"
 
 static int visit(int n) {
@@ -8,6 +9,8 @@ static int visit(int n) {
   }
   COZ_BEGIN("pair");
   COZ_END("pair");
+  COZ_BEGIN_ID("numbered", n);
+  COZ_END_ID("numbered", n);
   COZ_PRE_BLOCK;
   COZ_POST_BLOCK(1);
   COZ_CATCH_UP;

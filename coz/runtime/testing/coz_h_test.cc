@@ -14,6 +14,8 @@ inline int VisitInline(int value) {
   COZ_PROGRESS
   COZ_BEGIN("inline");
   COZ_END("inline");
+  COZ_BEGIN_ID("numbered", value);
+  COZ_END_ID("numbered", value);
   return value;
 }
 
