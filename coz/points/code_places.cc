@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "coz/base/split_package.h"
 #include "coz/base/symbol_name.h"
 #include "coz/points/instruction_length.h"
 
@@ -443,6 +444,23 @@ std::vector<CodePlaces::InlinedCall> CodePlaces::InlinedCalls(const PointSpec& s
   return calls;
 }
 
+// What is not known for want of .dwo files, as the middle of a sentence; else empty.
+std::string CodePlaces::WithoutSplits() const {
+  if (dwarf_ == nullptr) return "";
+  Dwarf_CU* unit = nullptr;
+  Dwarf_Die die;
+  Dwarf_Die split;
+  uint8_t type = 0;
+  while (dwarf_get_units(dwarf_, unit, &unit, nullptr, &type, &die, &split) == 0) {
+    if (type != DW_UT_skeleton || split.addr != nullptr) continue;
+    const std::string package = SplitPackageOf(path_);
+    return absl::StrCat(
+        ", and which are inlined is not known, as .dwo files are missing",
+        package.empty() ? "" : absl::StrCat(" (keep them: ", package, " is not read)"));
+  }
+  return "";
+}
+
 absl::Status CodePlaces::NoSuchFunction(const PointSpec& spec,
                                         const std::vector<InlinedCall>& calls) const {
   if (functions_.empty()) {
@@ -474,7 +492,7 @@ absl::Status CodePlaces::NoSuchFunction(const PointSpec& spec,
   }
   const std::vector<std::string> closest = ClosestMatches(spec.function, names, kShownNames);
   return absl::NotFoundError(absl::StrFormat(
-      "no function of %s is called %s%s", BaseName(path_), spec.function,
+      "no function of %s is called %s%s%s", BaseName(path_), spec.function, WithoutSplits(),
       closest.empty() ? absl::StrFormat("; list them with: nm -C %s | grep -i ' t '", path_)
                       : absl::StrCat("; the closest are: ", absl::StrJoin(closest, ", "))));
 }

@@ -102,6 +102,7 @@ class CodePlaces {
   bool IsData(uint64_t elf_address) const;
   absl::StatusOr<std::vector<CodePlace>> FindLine(const PointSpec& spec) const;
   std::vector<InlinedCall> InlinedCalls(const PointSpec& spec) const;
+  std::string WithoutSplits() const;
   absl::Status NoSuchFunction(const PointSpec& spec, const std::vector<InlinedCall>& calls) const;
   absl::Status NoSuchLine(const PointSpec& spec, const std::vector<LineStart>& lines_of_file,
                           const std::vector<std::string>& files) const;

@@ -12,7 +12,9 @@ namespace coz::points {
 namespace {
 
 using ::coz::testing::RunfilePath;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kSource[] = "coz/points/testdata/places_program.cc";
 
@@ -110,6 +112,15 @@ TEST_F(CodePlacesTest, NamesTheCallsOfAnInlinedFunction) {
   EXPECT_THAT(ErrorOf("Tiny"), HasSubstr("is inlined wherever it is called"));
   EXPECT_THAT(ErrorOf("Tiny"),
               HasSubstr(absl::StrCat("--progress=places_program.cc:", LineOf("tiny"))));
+}
+
+TEST_F(CodePlacesTest, SaysThatInlinedFunctionsAreNotKnownWithoutSplitFiles) {
+  EXPECT_THAT(ErrorOf("Nowhere"), Not(HasSubstr(".dwo")));
+  const auto packed = CodePlaces::Open(RunfilePath("coz/sourcemap/testdata/split_package/fixture"));
+  ASSERT_TRUE(packed.ok()) << packed.status();
+  const auto found = (*packed)->Find(*ParsePointSpec("Nowhere"), InlinedCopies::kLeave, &note_);
+  EXPECT_THAT(std::string(found.status().message()),
+              AllOf(HasSubstr(".dwo files are missing"), HasSubstr("/fixture.dwp")));
 }
 
 TEST_F(CodePlacesTest, FindsInlinedCopiesThatBeginOncePerCall) {

@@ -207,6 +207,15 @@ TEST(DwarfReaderTest, AMissingSplitFileIsCountedAndNamed) {
   EXPECT_EQ(table.view.FindLines("fixture.cc:" + std::to_string(line), &index, 1), 1u);
 }
 
+TEST(DwarfReaderTest, APackageThatCannotBeReadIsNamed) {
+  const Table table = Read("split_package");
+  ASSERT_EQ(table.result.statistics.skipped.size(), 1u);
+  EXPECT_NE(table.result.statistics.skipped[0].reason.find(
+                "/fixture.dwp are not read, so keep the .dwo files"),
+            std::string::npos)
+      << table.result.statistics.skipped[0].reason;
+}
+
 TEST(DwarfReaderTest, CodeThatTheLinkerDroppedHasNoLines) {
   const Table table = Read("sections");
   for (uint32_t i = 0; i < table.view.line_count(); ++i) {

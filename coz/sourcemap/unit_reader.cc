@@ -78,6 +78,16 @@ void UnitReader::Skip(const std::string& reason, std::string_view example, bool 
   statistics_.skipped.push_back({reason, 1, std::string(example), may_appear});
 }
 
+void UnitReader::SkipSplit(Dwarf_Die* skeleton) {
+  std::string reason = "split unit whose .dwo file is missing (lines only, no inlined calls";
+  const std::string package = file_.split_package();
+  if (!package.empty()) {
+    reason += "; packages such as " + package + " are not read, so keep the .dwo files";
+  }
+  const char* const dwo = SplitFileOf(skeleton);
+  Skip(reason + ")", dwo == nullptr ? "" : dwo, true);
+}
+
 const UnitReader::Sections& UnitReader::SectionsOf(Dwarf* dwarf) {
   const auto [entry, is_new] = sections_.try_emplace(dwarf);
   if (is_new) {
@@ -329,9 +339,7 @@ void UnitReader::Read(Dwarf_Die unit, Dwarf_Die split, uint8_t unit_type) {
     files_of_unit_.insert_or_assign(split.cu, has_files ? Intern(split_program.files()) : files);
     code = split;
   } else if (unit_type == DW_UT_skeleton) {
-    std::string_view dwo = StringAttribute(&unit, DW_AT_dwo_name);
-    if (dwo.empty()) dwo = StringAttribute(&unit, DW_AT_GNU_dwo_name);
-    Skip("split unit whose .dwo file is missing (lines only, no inlined calls)", dwo, true);
+    SkipSplit(&unit);
   }
   // Node-based map: `files` stayed where it was.
   const std::vector<RowInterval> rows = ReadRows(&program, files, name);

@@ -60,6 +60,7 @@ class UnitReader {
   };
 
   void Skip(const std::string& reason, std::string_view example, bool may_appear = false);
+  void SkipSplit(Dwarf_Die* skeleton);
   const Sections& SectionsOf(Dwarf* dwarf);
   FileIds Intern(const std::vector<std::string>& paths);
   // The files that attributes of the unit's DIEs refer to.

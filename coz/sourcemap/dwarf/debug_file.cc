@@ -1,6 +1,7 @@
 #include "coz/sourcemap/dwarf/debug_file.h"
 
 #include <dlfcn.h>
+#include <dwarf.h>
 #include <elf.h>
 #include <elfutils/debuginfod.h>
 #include <elfutils/libdwelf.h>
@@ -16,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coz/base/split_package.h"
 #include "coz/base/unique_fd.h"
 
 namespace coz::sourcemap {
@@ -183,6 +185,15 @@ std::string_view DebugSection(Elf* elf, std::string_view suffix) {
   return {};
 }
 
+const char* SplitFileOf(Dwarf_Die* skeleton) {
+  for (const unsigned name : {DW_AT_dwo_name, DW_AT_GNU_dwo_name}) {
+    Dwarf_Attribute attribute;
+    const char* const file = dwarf_formstring(dwarf_attr(skeleton, name, &attribute));
+    if (file != nullptr) return file;
+  }
+  return nullptr;
+}
+
 std::vector<std::string> UnreadableSections(Elf* elf) {
   std::vector<std::string> unreadable;
   size_t names = 0;
@@ -207,6 +218,7 @@ absl::StatusOr<std::unique_ptr<DebugFile>> DebugFile::Open(const std::string& pa
                                                            bool must_have_debug_info) {
   if (absl::Status status = CheckReadable(path); !status.ok()) return status;
   std::unique_ptr<DebugFile> file(new DebugFile);
+  file->path_ = path;
   file->search_path_ = search_path;
   file->search_path_pointer_ = search_path.empty() ? nullptr : file->search_path_.data();
   file->callbacks_.find_elf = dwfl_build_id_find_elf;
@@ -248,6 +260,11 @@ absl::StatusOr<std::unique_ptr<DebugFile>> DebugFile::Open(const std::string& pa
 
 DebugFile::~DebugFile() {
   if (dwfl_ != nullptr) dwfl_end(dwfl_);
+}
+
+std::string DebugFile::split_package() const {
+  std::string package = SplitPackageOf(path_);
+  return package.empty() ? SplitPackageOf(debug_path_) : package;
 }
 
 void DebugFile::FindCode(Elf* elf) {

@@ -64,6 +64,8 @@ class DebugFile {
   // Of the file that holds the debug information: the binary itself or another, or "debuginfod".
   const std::string& debug_path() const { return debug_path_; }
   const std::string& build_id() const { return build_id_; }
+  // The package that may hold the binary's .dwo files, or empty.
+  std::string split_package() const;
   // The binary's code sections, ordered. Debug information for other addresses is about code that
   // the linker has dropped.
   const std::vector<AddressRange>& code() const { return code_; }
@@ -74,6 +76,7 @@ class DebugFile {
   DebugFile() = default;
   void FindCode(Elf* elf);
 
+  std::string path_;
   std::string search_path_;
   char* search_path_pointer_ = nullptr;  // libdwfl wants a char**
   Dwfl_Callbacks callbacks_ = {};
@@ -91,6 +94,9 @@ class DebugFile {
 // empty. `suffix` is the part after ".debug_". Sections are decompressed once libdw has opened the
 // file.
 std::string_view DebugSection(Elf* elf, std::string_view suffix);
+
+// The .dwo file of a skeleton unit, as the unit has it, or null.
+const char* SplitFileOf(Dwarf_Die* skeleton);
 
 // Names of sections whose compression libelf does not support.
 std::vector<std::string> UnreadableSections(Elf* elf);

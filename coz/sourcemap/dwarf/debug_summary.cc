@@ -66,6 +66,13 @@ void AddUnit(Dwarf_Die* unit, int version, uint64_t bias, DebugSummary* summary,
   if (optimization == Optimization::kSome) ++summary->units_optimized;
 }
 
+void NoteMissingSplit(const DebugFile& file, Dwarf_Die* skeleton, DebugSummary* summary) {
+  if (++summary->splits_missing > 1) return;
+  const char* const dwo = SplitFileOf(skeleton);
+  summary->split_missing = dwo == nullptr ? "" : dwo;
+  summary->split_package = file.split_package();
+}
+
 }  // namespace
 
 Optimization OptimizationOf(const std::string& producer) {
@@ -88,8 +95,9 @@ absl::StatusOr<DebugSummary> SummarizeDebugInfo(const std::string& path) {
   Dwarf_Half version = 0;
   uint8_t type = 0;
   Dwarf_Die die;
-  Dwarf_Die skeleton;  // of split debug information: what it has is in another file
-  while (dwarf_get_units((*file)->dwarf(), unit, &unit, &version, &type, &die, &skeleton) == 0) {
+  Dwarf_Die split;  // what a skeleton's .dwo file has
+  while (dwarf_get_units((*file)->dwarf(), unit, &unit, &version, &type, &die, &split) == 0) {
+    if (type == DW_UT_skeleton && split.addr == nullptr) NoteMissingSplit(**file, &die, &summary);
     if (type == DW_UT_compile || type == DW_UT_skeleton) {
       AddUnit(&die, version, (*file)->dwarf_bias(), &summary, &ranges);
     }

@@ -23,6 +23,9 @@ struct DebugSummary {
       units_by_version;            // of DWARF; units without code of their own are left out
   uint64_t units_unoptimized = 0;  // GCC says how it was called; clang does not, and never counts
   uint64_t units_optimized = 0;    // likewise
+  uint64_t splits_missing = 0;     // units whose .dwo file is not there
+  std::string split_missing;       // the first of these files, as its unit has it
+  std::string split_package;       // that may hold them, and that libdw cannot read; else empty
   uint64_t code_bytes = 0;         // of the binary
   uint64_t covered_bytes = 0;      // of these, in a unit
 };

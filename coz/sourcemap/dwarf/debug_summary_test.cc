@@ -39,6 +39,16 @@ TEST(DebugSummaryTest, SplitUnitsCountByTheirSkeletons) {
   EXPECT_GT(summary.covered_bytes, summary.code_bytes / 2);
 }
 
+TEST(DebugSummaryTest, MissingSplitFilesAreCountedAndThePackageNamed) {
+  EXPECT_EQ(Summarize("split5").splits_missing, 0u);
+  const DebugSummary missing = Summarize("split_missing");
+  EXPECT_EQ(missing.splits_missing, 2u);
+  EXPECT_NE(missing.split_missing.find("fixture.dwo"), std::string::npos) << missing.split_missing;
+  EXPECT_EQ(missing.split_package, "");
+  const std::string package = Summarize("split_package").split_package;
+  EXPECT_NE(package.find("/fixture.dwp"), std::string::npos) << package;
+}
+
 TEST(DebugSummaryTest, WithoutDebugInformationThereIsNoSummary) {
   EXPECT_EQ(SummarizeDebugInfo(FixturePath("stripped")).status().code(),
             absl::StatusCode::kFailedPrecondition);

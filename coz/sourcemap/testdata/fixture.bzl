@@ -6,7 +6,7 @@ _SOURCES = [
     "fixture_part.cc",
 ]
 
-def fixture(name, flags, outs = [], commands = []):
+def fixture(name, flags, outs = [], commands = [], visibility = None):
     """Makes NAME/fixture, and `outs` beside it.
 
     Args:
@@ -14,6 +14,7 @@ def fixture(name, flags, outs = [], commands = []):
       flags: of g++, for compiling and linking.
       outs: names of further files that the commands leave in the folder.
       commands: run in that folder afterwards.
+      visibility: of the target, besides the rooms of the package.
     """
     folder = "$$PWD/$(RULEDIR)/" + name
     native.genrule(
@@ -33,4 +34,5 @@ def fixture(name, flags, outs = [], commands = []):
             "rm -f fixture.o fixture_part.o",
         ] + commands),
         message = "Building the fixture " + name,
+        visibility = visibility if visibility == None else ["//coz/sourcemap:__subpackages__"] + visibility,
     )

@@ -91,6 +91,17 @@ Finding Signals(const ProgramFacts& facts) {
       "see: docs/running.md, Go"};
 }
 
+Finding MissingSplits(const sourcemap::DebugSummary& debug, const std::string& what) {
+  return {Grade::kWarning, "debug info",
+          absl::StrCat(what, "; ", report::Counted(debug.splits_missing, ".dwo file"),
+                       debug.splits_missing == 1 ? " is" : " are", " missing (first: ",
+                       Printable(debug.split_missing), "), so inlined calls are not known"),
+          debug.split_package.empty()
+              ? "build it again and keep the .dwo files where the compiler writes them"
+              : absl::StrCat("keep the .dwo files where the compiler writes them; the package ",
+                             Printable(debug.split_package), " is not read")};
+}
+
 Finding DebugInformation(const ProgramFacts& facts) {
   const BinaryInfo& info = facts.info;
   if (info.debug_path.empty()) {
@@ -114,6 +125,7 @@ Finding DebugInformation(const ProgramFacts& facts) {
       absl::StrFormat("%s, DWARF %s, covers %.0f %% of the code", Printable(where),
                       absl::StrJoin(versions, " and "), 100 * covered);
   constexpr double kMost = 0.5;
+  if (facts.debug.splits_missing > 0) return MissingSplits(facts.debug, what);
   if (covered >= kMost) return {Grade::kGood, "debug info", what, ""};
   return {Grade::kWarning, "debug info", what, "build all of what is yours with -g"};
 }

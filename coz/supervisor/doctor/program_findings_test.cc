@@ -68,6 +68,17 @@ TEST(ProgramFindingsTest, WithoutDebugInformationFunctionsCanBeMeasured) {
             "stripped; of its functions the 500 that it exports have names");
 }
 
+TEST(ProgramFindingsTest, MissingSplitFilesAreAWarning) {
+  ProgramFacts facts = GoodProgram();
+  facts.debug.splits_missing = 2;
+  facts.debug.split_missing = "pc.dwo";
+  EXPECT_EQ(Of(facts, "debug info").grade, Grade::kWarning);
+  EXPECT_THAT(Of(facts, "debug info").what, HasSubstr("2 .dwo files are missing (first: pc.dwo)"));
+  EXPECT_THAT(Of(facts, "debug info").remedy, HasSubstr("build it again and keep"));
+  facts.debug.split_package = "/srv/server.dwp";
+  EXPECT_THAT(Of(facts, "debug info").remedy, HasSubstr("the package /srv/server.dwp is not read"));
+}
+
 TEST(ProgramFindingsTest, LittleCoverageIsAWarning) {
   ProgramFacts facts = GoodProgram();
   facts.debug.covered_bytes = 100;
