@@ -102,8 +102,8 @@ TEST_F(LauncherTest, EndSaysThatTheLauncherFailed) {
   EXPECT_EQ(failed.status, 3);
   EXPECT_THAT(failed.errors, HasSubstr("coz: nothing was measured: starter ended with exit status "
                                        "3 after 0."));
-  EXPECT_THAT(failed.errors, HasSubstr(" s, before it started another program; try it without "
-                                       "coz: `"));
+  EXPECT_THAT(failed.errors, HasSubstr(" s, before coz could profile what it started; try it "
+                                       "without coz: `"));
   for (const char* no_help : {"COZ_PROGRESS", "%busy", "spin", "worker"}) {
     EXPECT_THAT(failed.errors, Not(HasSubstr(no_help)));
   }

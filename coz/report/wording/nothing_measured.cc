@@ -183,19 +183,21 @@ NothingMeasured ExplainRun(MissingPart missing, const NothingContext& context) {
                        run, ", or ", OtherThanMoreTime(context))};
 }
 
-// "mpirun ended with exit status 1 after 0.12 s, before it started another program".
+// "mpirun ended with exit status 1 after 0.12 s, before coz could profile what it started". It may
+// have started programs that the runtime cannot be loaded into.
 std::string FailureOf(const profile::Profile& profile, const ProgramsRun& programs) {
   if (profile.session_size() == 0) return "";
   const profile::Session& session = *profile.session().rbegin();
   const profile::SessionEnd* const end = SessionEnds(profile).Of(session);
   if (end == nullptr) return "";
   const double seconds = static_cast<double>(end->run_time_ns()) / 1e9;
-  return absl::StrFormat(
-      "%s %s %d after %.*f s%s", Printable(programs.started),
-      end->exit_signal() != 0 ? "was ended by signal" : "ended with exit status",
-      end->exit_signal() != 0 ? end->exit_signal() : end->exit_status(), seconds < 1 ? 2 : 1,
-      seconds,
-      IsLauncher(session) && !programs.others_ran ? ", before it started another program" : "");
+  return absl::StrFormat("%s %s %d after %.*f s%s", Printable(programs.started),
+                         end->exit_signal() != 0 ? "was ended by signal" : "ended with exit status",
+                         end->exit_signal() != 0 ? end->exit_signal() : end->exit_status(),
+                         seconds < 1 ? 2 : 1, seconds,
+                         IsLauncher(session) && !programs.others_ran
+                             ? ", before coz could profile what it started"
+                             : "");
 }
 
 // Whether functions of binaries that were named are the units.

@@ -186,8 +186,8 @@ TEST(NothingMeasuredTest, FailureIsSaidAsItWas) {
   const auto nothing = FindNothingMeasured(profile, table, Analyze(profile, table));
   ASSERT_TRUE(nothing.has_value());
   EXPECT_EQ(OneSentence(*nothing),
-            "nothing was measured: mpirun ended with exit status 1 after 0.12 s, before it started "
-            "another program; try it without coz: `/usr/bin/mpirun ./app`");
+            "nothing was measured: mpirun ended with exit status 1 after 0.12 s, before coz could "
+            "profile what it started; try it without coz: `/usr/bin/mpirun ./app`");
   for (const char* program : {"/usr/bin/orterun", "/bin/uname"}) {
     profile.add_process()->set_program(program);
   }
