@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "coz/base/unique_fd.h"
+#include "coz/supervisor/doctor/sanitizer_code.h"
 
 namespace coz::supervisor {
 namespace {
@@ -33,23 +34,6 @@ bool NamesAnotherSignal(std::string_view before) {
   memcpy(&signal, before.data() + at + 1, sizeof(signal));
   constexpr uint32_t kSignals = 64;
   return signal >= 1 && signal <= kSignals && signal != SIGTRAP;
-}
-
-// Sanitizers have such code, and leave SIGTRAP alone.
-bool HasSanitizer(Elf* elf, Elf_Scn* section, const GElf_Shdr& header) {
-  Elf_Data* const data = elf_getdata(section, nullptr);
-  if (data == nullptr || header.sh_entsize == 0) return false;
-  GElf_Sym symbol;
-  for (uint64_t i = 0; i < header.sh_size / header.sh_entsize; ++i) {
-    if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) return false;
-    const char* const name = elf_strptr(elf, header.sh_link, symbol.st_name);
-    constexpr std::string_view kSanitizer = "__sanitizer_";
-    if (symbol.st_shndx != SHN_UNDEF && name != nullptr &&
-        std::string_view(name).substr(0, kSanitizer.size()) == kSanitizer) {
-      return true;
-    }
-  }
-  return false;
 }
 
 bool SetsActionOfTrapIn(Elf_Scn* section) {
@@ -84,11 +68,11 @@ bool TakesSignalsItself(const sourcemap::BinaryInfo& info) {
   const std::unique_ptr<Elf, int (*)(Elf*)> elf(
       elf_begin(fd.get(), ELF_C_READ_MMAP_PRIVATE, nullptr), elf_end);
   if (elf == nullptr || elf_kind(elf.get()) != ELF_K_ELF) return false;
+  if (HasSanitizerCode(elf.get())) return false;
   bool sets = false;
   for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf.get(), section)) != nullptr;) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) continue;
-    if (header.sh_type == SHT_DYNSYM && HasSanitizer(elf.get(), section, header)) return false;
     const bool is_code = header.sh_type == SHT_PROGBITS && (header.sh_flags & SHF_EXECINSTR) != 0;
     if (is_code && !sets) sets = SetsActionOfTrapIn(section);
   }

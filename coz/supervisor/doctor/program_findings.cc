@@ -69,8 +69,11 @@ Finding Rights(const ProgramFacts& facts) {
                        report::Quoted(facts.info.path), " .")};
 }
 
+// Its own code is not told apart from libc's, and is looked at once it is linked otherwise.
+bool HasLibcWithin(const ProgramFacts& facts) { return facts.info.is_static && !facts.info.is_go; }
+
 Finding Signals(const ProgramFacts& facts) {
-  if (facts.takes_signals_itself) {
+  if (facts.takes_signals_itself && !HasLibcWithin(facts)) {
     return {Grade::kProblem, "signals",
             "it handles signals by the system call rt_sigaction without libc, and might take a "
             "sample for a signal of its own",
@@ -215,6 +218,7 @@ Finding Points(const ProgramFacts& facts) {
 }
 
 Finding Waits(const ProgramFacts& facts) {
+  if (HasLibcWithin(facts)) return {};
   std::vector<std::string> seen;
   for (const std::string& library : facts.waits.libraries) seen.push_back(library);
   for (const std::string& call : facts.waits.calls) seen.push_back(absl::StrCat(call, "()"));

@@ -128,6 +128,12 @@ TEST(ProgramFindingsTest, GoIsToldHowItIsBuiltWithLibc) {
 TEST(ProgramFindingsTest, SignalsWithoutLibcAreAProblem) {
   ProgramFacts facts = GoodProgram();
   facts.takes_signals_itself = true;
+  facts.waits.own_system_calls = {"futex"};
+  facts.info.is_static = true;
+  EXPECT_EQ(Of(facts, "signals").subject, "") << "libc's code is in the program";
+  EXPECT_EQ(Of(facts, "waits").subject, "");
+  facts.info.is_static = false;
+  EXPECT_EQ(Of(facts, "waits").grade, Grade::kNote);
   EXPECT_EQ(Of(facts, "signals").grade, Grade::kProblem);
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "coz/base/unique_fd.h"
+#include "coz/supervisor/doctor/sanitizer_code.h"
 
 namespace coz::supervisor {
 namespace {
@@ -98,12 +99,14 @@ UnseenWaits FindUnseenWaits(const std::string& path) {
   const std::unique_ptr<Elf, int (*)(Elf*)> elf(
       elf_begin(fd.get(), ELF_C_READ_MMAP_PRIVATE, nullptr), elf_end);
   if (elf == nullptr || elf_kind(elf.get()) != ELF_K_ELF) return waits;
+  const bool has_code_of_others = HasSanitizerCode(elf.get());
   for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf.get(), section)) != nullptr;) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) continue;
     if (header.sh_type == SHT_DYNSYM) AddCalls(elf.get(), section, header, &waits);
     if (header.sh_type == SHT_DYNAMIC) AddLibraries(elf.get(), section, header, &waits);
-    if (header.sh_type != SHT_PROGBITS || (header.sh_flags & SHF_EXECINSTR) == 0) continue;
+    const bool is_code = header.sh_type == SHT_PROGBITS && (header.sh_flags & SHF_EXECINSTR) != 0;
+    if (!is_code || has_code_of_others) continue;
     const Elf_Data* const data = elf_rawdata(section, nullptr);
     if (data == nullptr || data->d_buf == nullptr) continue;
     waits.own_system_calls.merge(

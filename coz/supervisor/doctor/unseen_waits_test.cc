@@ -24,6 +24,11 @@ TEST(UnseenWaitsTest, OrdinaryProgramHasNone) {
   EXPECT_FALSE(FindUnseenWaits("/nowhere/at/all").Any());
 }
 
+TEST(UnseenWaitsTest, SanitizersAreLeftAlone) {
+  EXPECT_FALSE(FindUnseenWaits("/lib/x86_64-linux-gnu/libc.so.6").own_system_calls.empty());
+  EXPECT_TRUE(FindUnseenWaits("/lib/x86_64-linux-gnu/libtsan.so.2").own_system_calls.empty());
+}
+
 TEST(UnseenWaitsTest, ANumberFarFromTheInstructionIsNoCall) {
   const std::string move("\xb8\xca\x00\x00\x00", 5);
   const std::string call("\x0f\x05", 2);
