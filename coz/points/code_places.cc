@@ -362,7 +362,8 @@ absl::StatusOr<std::vector<CodePlace>> CodePlaces::FindFunction(const PointSpec&
   }
   std::vector<InlinedCall> calls = InlinedCalls(spec);
   if (inlined == InlinedCopies::kFind && !IsGlob(spec.function)) FindCopies(&calls, &found);
-  if (found.empty()) return NoSuchFunction(spec, calls);
+  if (found.empty() && !calls.empty()) return InlinedEverywhere(spec, inlined, calls);
+  if (found.empty()) return NoSuchFunction(spec);
   if (!calls.empty()) {
     *note = absl::StrFormat(
         "%s: calls that were inlined are not counted: %d of them, the first at %s:%d in %s",
@@ -461,28 +462,33 @@ std::string CodePlaces::WithoutSplits() const {
   return "";
 }
 
-absl::Status CodePlaces::NoSuchFunction(const PointSpec& spec,
-                                        const std::vector<InlinedCall>& calls) const {
-  if (functions_.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrFormat("cannot find %s in %s, which has no symbols (stripped); link it without -s "
-                        "and do not strip it",
-                        spec.function, path_));
+absl::Status CodePlaces::InlinedEverywhere(const PointSpec& spec, InlinedCopies inlined,
+                                           const std::vector<InlinedCall>& calls) const {
+  if (functions_.empty()) return NoSymbols(spec);
+  std::set<std::string> places;
+  for (const InlinedCall& call : calls) {
+    if (places.size() < kShownNames) places.insert(absl::StrCat(call.file, ":", call.line));
   }
-  if (!calls.empty()) {
-    std::set<std::string> places;
-    for (const InlinedCall& call : calls) {
-      if (places.size() < kShownNames) places.insert(absl::StrCat(call.file, ":", call.line));
-    }
-    return absl::NotFoundError(absl::StrFormat(
-        "%s is inlined wherever it is called (calls: %d) and has no code of its own; count one of "
-        "the calls "
-        "instead: %s",
-        spec.function, calls.size(),
-        absl::StrJoin(places, " or ", [](std::string* out, const std::string& place) {
-          absl::StrAppend(out, "--progress=", place);
-        })));
-  }
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "%s is inlined wherever it is called (calls: %d) and has no code of its own; %s: %s",
+      spec.function, calls.size(),
+      inlined == InlinedCopies::kFind
+          ? "count one of the calls instead"
+          : "build it with __attribute__((noinline)), or make one of the calls a progress point",
+      absl::StrJoin(places, " or ", [](std::string* out, const std::string& place) {
+        absl::StrAppend(out, "--progress=", place);
+      })));
+}
+
+absl::Status CodePlaces::NoSymbols(const PointSpec& spec) const {
+  return absl::FailedPreconditionError(
+      absl::StrFormat("cannot find %s in %s, which has no symbols (stripped); link it without -s "
+                      "and do not strip it",
+                      spec.function, path_));
+}
+
+absl::Status CodePlaces::NoSuchFunction(const PointSpec& spec) const {
+  if (functions_.empty()) return NoSymbols(spec);
   std::vector<std::string> names;
   // Mangled (C++, Rust) or readable, like the wanted name.
   const bool is_mangled =

@@ -4,9 +4,9 @@
 // Shape    one binary, opened once; every question reads symbols or debug information anew
 // Units    ELF addresses, offsets in the file
 // Errors   NOT_FOUND, each one sentence with what was sought and what there is instead: the closest
-//          names, the nearest lines with code, the calls at which a function is inlined.
-//          FAILED_PRECONDITION: no symbols or no debug information at all. Open: as DebugFile, but
-//          a binary without debug information is accepted
+//          names, the nearest lines with code. FAILED_PRECONDITION: no symbols or no debug
+//          information at all, or a function that is inlined everywhere, with its calls. Open: as
+//          DebugFile, but a binary without debug information is accepted
 // Threads  compatible
 // Signals  not safe
 // Source   DWARF 5, sections 3.3 and 6.2; elfutils/libdwfl.h
@@ -103,7 +103,10 @@ class CodePlaces {
   absl::StatusOr<std::vector<CodePlace>> FindLine(const PointSpec& spec) const;
   std::vector<InlinedCall> InlinedCalls(const PointSpec& spec) const;
   std::string WithoutSplits() const;
-  absl::Status NoSuchFunction(const PointSpec& spec, const std::vector<InlinedCall>& calls) const;
+  absl::Status NoSuchFunction(const PointSpec& spec) const;
+  absl::Status NoSymbols(const PointSpec& spec) const;
+  absl::Status InlinedEverywhere(const PointSpec& spec, InlinedCopies inlined,
+                                 const std::vector<InlinedCall>& calls) const;
   absl::Status NoSuchLine(const PointSpec& spec, const std::vector<LineStart>& lines_of_file,
                           const std::vector<std::string>& files) const;
 

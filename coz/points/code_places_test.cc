@@ -123,6 +123,10 @@ TEST_F(CodePlacesTest, SaysThatInlinedFunctionsAreNotKnownWithoutSplitFiles) {
               AllOf(HasSubstr(".dwo files are missing"), HasSubstr("/fixture.dwp")));
 }
 
+TEST_F(CodePlacesTest, ACallThatOnlyAPointCountsIsCalledOne) {
+  EXPECT_THAT(ErrorOf("Tiny"), HasSubstr("make one of the calls a progress point: --progress="));
+}
+
 TEST_F(CodePlacesTest, FindsInlinedCopiesThatBeginOncePerCall) {
   const auto found = Find("Tiny", InlinedCopies::kFind);
   ASSERT_TRUE(found.ok()) << found.status();

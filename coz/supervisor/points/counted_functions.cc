@@ -131,12 +131,11 @@ absl::Status CountedFunctions::ResolveInProgram(Spec* spec,
   const absl::StatusOr<std::vector<points::CodePlace>> found =
       (*binary)->Find(spec->spec, points::InlinedCopies::kLeave, &note);
   if (!found.ok()) {
-    const bool may_be_elsewhere =
-        absl::IsNotFound(found.status()) && !absl::StrContains(found.status().message(), "inlined");
-    return may_be_elsewhere ? absl::NotFoundError(absl::StrCat(
-                                  found.status().message(),
+    return absl::IsNotFound(found.status())
+               ? absl::NotFoundError(
+                     absl::StrCat(found.status().message(),
                                   "; for a function of a library write 'libNAME.so*!FUNCTION'"))
-                            : found.status();
+               : found.status();
   }
   const std::set<uint64_t> at_points = OffsetsOf(**binary, points);
   for (const points::CodePlace& place : *found) {

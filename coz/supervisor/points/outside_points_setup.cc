@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -216,9 +215,8 @@ absl::Status OutsidePoints::TakePlaces(const FoundPlaces& found, Counted* counte
 
 absl::Status OutsidePoints::MayBeInLibrary(const points::PointSpec& spec,
                                            const absl::Status& status) {
-  const bool may_be_elsewhere = status.code() == absl::StatusCode::kNotFound &&
-                                spec.binary.empty() && spec.file.empty() &&
-                                !absl::StrContains(status.message(), "inlined");
+  const bool may_be_elsewhere =
+      status.code() == absl::StatusCode::kNotFound && spec.binary.empty() && spec.file.empty();
   if (!may_be_elsewhere) return status;
   return absl::NotFoundError(absl::StrCat(
       status.message(), spec.provider.empty()
