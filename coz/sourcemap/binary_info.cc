@@ -190,6 +190,7 @@ absl::StatusOr<BinaryInfo> DescribeBinary(const std::string& path,
     info.debug_path = (*debug_file)->debug_path();
   } else {
     info.debug_problem = std::string(debug_file.status().message());
+    info.unfit_debug_path = UnfitDebugFile(path, elf.get());
   }
   return info;
 }

@@ -43,8 +43,9 @@ struct BinaryInfo {
   // Has debug information that this build cannot decompress: the section's name.
   std::string unreadable_section;
   std::string debug_path;  // the file with the debug information: its own path, another, or empty
-  std::string debug_problem;  // why `debug_path` is empty, one sentence
-  std::string build_id;       // hexadecimal, or empty
+  std::string unfit_debug_path;  // where `debug_path` is empty: a separate file of another build
+  std::string debug_problem;     // why `debug_path` is empty, one sentence
+  std::string build_id;          // hexadecimal, or empty
 
   bool can_be_preloaded() const {
     return kind == Kind::kElf && !is_static && !needs_no_library && foreign_loader.empty();

@@ -73,6 +73,18 @@ TEST(BinaryInfoTest, WithoutDebugInformationTheErrorSaysWhereItWasSought) {
   EXPECT_NE(Problem(info).find(info.build_id), std::string::npos) << Problem(info);
 }
 
+TEST(BinaryInfoTest, ASeparateFileOfAnotherBuildIsNamed) {
+  const std::string folder = NewTestFolder();
+  WriteFileBytes(folder + "/fixture", ReadFileBytes(FixturePath("debuglink")));
+  EXPECT_EQ(Describe(folder + "/fixture").unfit_debug_path, "");
+  WriteFileBytes(folder + "/fixture.debug", ReadFileBytes(FixturePath("dwarf5")));
+  const BinaryInfo info = Describe(folder + "/fixture");
+  EXPECT_EQ(info.debug_path, "");
+  EXPECT_EQ(info.unfit_debug_path, folder + "/fixture.debug");
+  EXPECT_NE(Problem(info).find("fixture.debug is of another build"), std::string::npos)
+      << Problem(info);
+}
+
 TEST(BinaryInfoTest, StaticExecutablesAreRefused) {
   for (const char* name : {"static", "static_pie"}) {
     const BinaryInfo info = Describe(FixturePath(name));

@@ -118,9 +118,11 @@ std::string DebuginfodAdvice(const std::string& build_id) {
 }
 
 std::string WhyNoDebugInfo(const std::string& path, const std::string& build_id, Elf* elf) {
+  const std::string unfit = UnfitDebugFile(path, elf);
   const std::string sought =
-      build_id.empty() ? "no build-id by which a separate file is found"
-                       : absl::StrCat("no separate file of its build-id ", HexOf(build_id));
+      !unfit.empty()     ? absl::StrCat("and ", unfit, " is of another build")
+      : build_id.empty() ? "no build-id by which a separate file is found"
+                         : absl::StrCat("no separate file of its build-id ", HexOf(build_id));
   const std::vector<std::string> unreadable = UnreadableSections(elf);
   if (!unreadable.empty()) {
     return absl::StrFormat(
@@ -183,6 +185,18 @@ std::string_view DebugSection(Elf* elf, std::string_view suffix) {
     return {static_cast<const char*>(data->d_buf), data->d_size};
   }
   return {};
+}
+
+std::string UnfitDebugFile(const std::string& path, Elf* elf) {
+  GElf_Word checksum = 0;
+  const char* const name = dwelf_elf_gnu_debuglink(elf, &checksum);
+  if (name == nullptr) return "";
+  const std::string folder = path.substr(0, path.rfind('/') + 1);
+  for (const char* below : {"", ".debug/"}) {
+    std::string file = absl::StrCat(folder, below, name);
+    if (file != path && access(file.c_str(), R_OK) == 0) return file;
+  }
+  return "";
 }
 
 const char* SplitFileOf(Dwarf_Die* skeleton) {

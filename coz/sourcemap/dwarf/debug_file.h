@@ -95,6 +95,10 @@ class DebugFile {
 // file.
 std::string_view DebugSection(Elf* elf, std::string_view suffix);
 
+// The separate file that .gnu_debuglink of a binary names, where it is beside the binary; call it
+// where there is no debug information: then the file is of another build. Empty: there is none.
+std::string UnfitDebugFile(const std::string& path, Elf* elf);
+
 // The .dwo file of a skeleton unit, as the unit has it, or null.
 const char* SplitFileOf(Dwarf_Die* skeleton);
 

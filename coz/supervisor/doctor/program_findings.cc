@@ -113,6 +113,12 @@ Finding DebugInformation(const ProgramFacts& facts) {
               absl::StrCat(info.unreadable_section, " is compressed in a way that coz cannot read"),
               absl::StrCat("objcopy --decompress-debug-sections ", report::Quoted(info.path))};
     }
+    if (!info.unfit_debug_path.empty()) {
+      return {Grade::kProblem, "debug info",
+              absl::StrCat(Printable(info.unfit_debug_path),
+                           " is of another build, so no lines are known"),
+              "put the debug file of this very build there, or build with -g"};
+    }
     return {Grade::kProblem, "debug info", "none was found, so no lines are known",
             info.has_function_names() ? absl::StrCat("build with -g; or measure functions: ",
                                                      Run(facts, " --unit=function"))

@@ -79,6 +79,14 @@ TEST(ProgramFindingsTest, MissingSplitFilesAreAWarning) {
   EXPECT_THAT(Of(facts, "debug info").remedy, HasSubstr("the package /srv/server.dwp is not read"));
 }
 
+TEST(ProgramFindingsTest, ADebugFileOfAnotherBuildIsNamed) {
+  ProgramFacts facts = GoodProgram();
+  facts.info.debug_path.clear();
+  facts.info.unfit_debug_path = "/srv/server.debug";
+  EXPECT_EQ(Of(facts, "debug info").grade, Grade::kProblem);
+  EXPECT_THAT(Of(facts, "debug info").what, HasSubstr("/srv/server.debug is of another build"));
+}
+
 TEST(ProgramFindingsTest, LittleCoverageIsAWarning) {
   ProgramFacts facts = GoodProgram();
   facts.debug.covered_bytes = 100;
