@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -39,6 +40,15 @@ void Complain(const char* control_path, int fd, const char* what) {
   if (fd >= 0) (void)!pwrite(fd, &kSaid, sizeof(kSaid), offsetof(ControlBlock, has_complained));
 }
 
+const char* WhyNoMemory() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    return "the memory shared with its supervisor does not fit into the limit on its address space "
+           "(RLIMIT_AS); raise it with: ulimit -v unlimited";
+  }
+  return "the memory shared with its supervisor cannot be mapped";
+}
+
 const char* Explain(MapFault fault) {
   switch (fault) {
     case MapFault::kNone:
@@ -48,7 +58,7 @@ const char* Explain(MapFault fault) {
     case MapFault::kOtherVersion:
       return "the supervisor is of another version; use the coz command this library came with";
     case MapFault::kNoMemory:
-      return "the memory shared with its supervisor cannot be mapped";
+      return WhyNoMemory();
   }
   return "";
 }

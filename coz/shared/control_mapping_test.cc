@@ -1,7 +1,11 @@
 #include "coz/shared/control_mapping.h"
 
+#include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+#include <string>
 
 #include "coz/base/unique_fd.h"
 #include "coz/shared/carry_over.h"
@@ -108,6 +112,19 @@ TEST_F(ControlMappingTest, NoFileIsToldFromAnotherVersion) {
 
 TEST_F(ControlMappingTest, MemoryThatIsNotToBeHadIsToldFromAnotherVersion) {
   EXPECT_EQ(MapControl(fd_.get(), uint64_t{1} << 60).fault, MapFault::kNoMemory);
+}
+
+// The kernel counts what is mapped, used or not.
+TEST_F(ControlMappingTest, LimitOnTheAddressSpaceIsNamed) {
+  const std::string path = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_.get());
+  const auto map_within_limit = [&path] {
+    setenv(kControlVariable, path.c_str(), 1);
+    const rlimit limit = {1 << 20, 1 << 20};
+    setrlimit(RLIMIT_AS, &limit);
+    _exit(MapControlBlock() == nullptr ? 0 : 1);
+  };
+  EXPECT_EXIT(map_within_limit(), ::testing::ExitedWithCode(0),
+              "RLIMIT_AS.; raise it with: ulimit -v unlimited");
 }
 
 }  // namespace
