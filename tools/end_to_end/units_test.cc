@@ -243,6 +243,11 @@ TEST_F(UnitsTest, UnknownNamesGetTheClosestOnes) {
   ExpectOneSentence(Run({"--given=nothing:1=10%"}, {Puppet("busy"), "1"}), "--given=nothing:1");
 }
 
+TEST_F(UnitsTest, GroupWhoseCodeHardlyRunsIsNamed) {
+  EXPECT_THAT(Run({"--group", "input=copy_input"}, {Puppet("busy"), "1"}).errors,
+              HasSubstr("--group input had no samples"));
+}
+
 TEST_F(UnitsTest, GroupsThatMakeNoSenseAreRefused) {
   ExpectOneSentence(Run({"--group", "a=spinn"}, {Puppet("busy"), "1"}), "the closest is spin");
   ExpectOneSentence(Run({"--group", "a=busy.c", "--group", "b=spin"}, {Puppet("busy"), "1"}),

@@ -1,6 +1,7 @@
 #include "coz/supervisor/run/never_found.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,31 @@
 
 namespace coz::supervisor {
 
+namespace {
+
+// Groups whose code was loaded and never sampled, while other code was. Paths name groups within.
+std::vector<std::string> GroupsWithoutSamples(const UnitIndex& units, const LiveTarget& target) {
+  std::vector<std::string> without;
+  if (target.unit_samples().empty() || units.rules().kind == sourcemap::UnitKind::kPath) return {};
+  std::set<std::string> sampled;
+  for (const auto& [unit, samples] : target.unit_samples()) {
+    const UnitIndex::Unit described = units.Describe(unit);
+    if (described.what.kind != sourcemap::UnitKind::kGroup || samples == 0) continue;
+    sampled.insert(described.what.function);
+  }
+  for (size_t i = 0; i < units.rules().groups.size(); ++i) {
+    const std::string& name = units.rules().groups[i].name;
+    if (!units.group_has_code()[i] || sampled.count(name) != 0) continue;
+    without.push_back(absl::StrFormat(
+        "--group %s had no samples, for its code itself hardly runs; take in functions that it "
+        "calls, with another --group %s=FUNCTION",
+        name, name));
+  }
+  return without;
+}
+
+}  // namespace
+
 std::vector<std::string> NeverFound(const RunOptions& options, const UnitIndex& units,
                                     const OutsidePoints& points, const LiveTarget& target,
                                     const std::string& worker) {
@@ -18,6 +44,9 @@ std::vector<std::string> NeverFound(const RunOptions& options, const UnitIndex& 
     if (units.group_has_code()[i]) continue;
     missing.push_back(absl::StrFormat("--group %s matched no code that was loaded",
                                       units.rules().groups[i].name));
+  }
+  for (std::string& group : GroupsWithoutSamples(units, target)) {
+    missing.push_back(std::move(group));
   }
   for (size_t i = 0; i < units.exclude_has_code().size(); ++i) {
     if (units.exclude_has_code()[i]) continue;
