@@ -20,6 +20,7 @@
 #include "absl/strings/str_join.h"
 #include "coz/base/split_package.h"
 #include "coz/base/symbol_name.h"
+#include "coz/points/debug_entries.h"
 #include "coz/points/instruction_length.h"
 
 namespace coz::points {
@@ -33,18 +34,14 @@ struct CodePlaces::InlinedCall {
   std::vector<FunctionExtent> code;
 };
 
-// Where the code of a line begins.
-struct CodePlaces::LineStart {
-  std::string file;
-  uint32_t line;
-  uint64_t elf_address;
-  const void* scope;  // the function or inlined copy that it is in
-};
-
 namespace {
 
 constexpr size_t kShownNames = 5;
 constexpr char kEndbr64[] = "\xf3\x0f\x1e\xfa";
+
+std::string BaseName(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
 
 std::string Demangle(const char* name) {
   int status = 0;
@@ -59,79 +56,6 @@ bool IsColdPart(absl::string_view linkage_name) {
   return absl::StrContains(linkage_name, ".cold") || absl::StrContains(linkage_name, ".part.");
 }
 
-// "main.cc" and "src/main.cc" name "/home/me/src/main.cc".
-bool IsTailOfPath(absl::string_view part, absl::string_view path) {
-  if (!absl::EndsWith(path, part)) return false;
-  return path.size() == part.size() || part.front() == '/' ||
-         path[path.size() - part.size() - 1] == '/';
-}
-
-std::string BaseName(const std::string& path) {
-  return std::filesystem::path(path).filename().string();
-}
-
-const char* TextAttribute(Dwarf_Die* die, unsigned name) {
-  Dwarf_Attribute attribute;
-  const char* text = dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
-  return text;
-}
-
-uint64_t NumberAttribute(Dwarf_Die* die, unsigned name) {
-  Dwarf_Attribute attribute;
-  Dwarf_Word value = 0;
-  return dwarf_formudata(dwarf_attr(die, name, &attribute), &value) == 0 ? value : 0;
-}
-
-template <typename Visit>
-void ForEachUnit(Dwarf* dwarf, Visit visit) {
-  Dwarf_CU* unit = nullptr;
-  Dwarf_Die die;
-  Dwarf_Die split;
-  uint8_t type = 0;
-  while (dwarf_get_units(dwarf, unit, &unit, nullptr, &type, &die, &split) == 0) {
-    visit(split.addr != nullptr ? &split : &die, &die);
-  }
-}
-
-bool HasCodeWithin(int tag) {
-  switch (tag) {
-    case DW_TAG_subprogram:
-    case DW_TAG_namespace:
-    case DW_TAG_lexical_block:
-    case DW_TAG_inlined_subroutine:
-    case DW_TAG_structure_type:
-    case DW_TAG_class_type:
-      return true;
-    default:
-      return false;
-  }
-}
-
-template <typename Visit>
-void WalkCode(Dwarf_Die* parent, const Visit& visit) {
-  Dwarf_Die child;
-  if (dwarf_child(parent, &child) != 0) return;
-  do {
-    const int tag = dwarf_tag(&child);
-    if (!HasCodeWithin(tag)) continue;
-    if (tag == DW_TAG_inlined_subroutine) visit(&child);
-    WalkCode(&child, visit);
-  } while (dwarf_siblingof(&child, &child) == 0);
-}
-
-// The innermost function or inlined copy around an address, told apart by its first byte.
-const void* ScopeOf(Dwarf_Die* unit, Dwarf_Addr address) {
-  Dwarf_Die* scopes = nullptr;
-  const int count = dwarf_getscopes(unit, address, &scopes);
-  const void* found = nullptr;
-  for (int i = 0; i < count && found == nullptr; ++i) {
-    const int tag = dwarf_tag(&scopes[i]);
-    if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine) found = scopes[i].addr;
-  }
-  free(scopes);
-  return found;
-}
-
 // Whether a jump of the code leads to `target`, counted from the code's begin, or it is not known.
 bool MayJumpTo(uint64_t target, const uint8_t* code, size_t bytes) {
   for (size_t at = 0; at < bytes;) {
@@ -142,18 +66,6 @@ bool MayJumpTo(uint64_t target, const uint8_t* code, size_t bytes) {
     at += length;
   }
   return false;
-}
-
-// ELF addresses.
-std::vector<FunctionExtent> RangesOf(Dwarf_Die* die, uint64_t bias) {
-  std::vector<FunctionExtent> ranges;
-  Dwarf_Addr base = 0;
-  Dwarf_Addr begin = 0;
-  Dwarf_Addr end = 0;
-  for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0;) {
-    ranges.push_back({begin + bias, end + bias});
-  }
-  return ranges;
 }
 
 // Where the debug information says so, else the first range; 0: not known.
@@ -346,7 +258,7 @@ absl::StatusOr<std::vector<CodePlace>> CodePlaces::Find(const PointSpec& spec,
                                                         std::string* note) const {
   note->clear();
   if (!spec.provider.empty()) return FindProbe(spec);
-  return spec.file.empty() ? FindFunction(spec, inlined, note) : FindLine(spec);
+  return spec.file.empty() ? FindFunction(spec, inlined, note) : FindLine(spec, note);
 }
 
 absl::StatusOr<std::vector<CodePlace>> CodePlaces::FindFunction(const PointSpec& spec,
@@ -419,7 +331,7 @@ std::vector<CodePlaces::InlinedCall> CodePlaces::InlinedCalls(const PointSpec& s
     Dwarf_Files* files = nullptr;
     size_t file_count = 0;
     dwarf_getsrcfiles(unit, &files, &file_count);
-    WalkCode(unit, [&](Dwarf_Die* call) {
+    WalkCopies(unit, [&](Dwarf_Die* call) {
       Dwarf_Attribute attribute;
       Dwarf_Die origin;
       if (dwarf_formref_die(dwarf_attr(call, DW_AT_abstract_origin, &attribute), &origin) ==
@@ -574,99 +486,6 @@ absl::StatusOr<std::vector<CodePlace>> CodePlaces::FindProbe(const PointSpec& sp
       "no probe of %s is called %s%s", BaseName(path_), wanted,
       closest.empty() ? absl::StrCat("; list them with: readelf -n ", path_)
                       : absl::StrCat("; the closest are: ", absl::StrJoin(closest, ", "))));
-}
-
-absl::StatusOr<std::vector<CodePlace>> CodePlaces::FindLine(const PointSpec& spec) const {
-  if (dwarf_ == nullptr) {
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "cannot find %s: %s has no debug information; build it with -g, or name a function",
-        spec.text, path_));
-  }
-  std::vector<LineStart> lines_of_file;
-  std::vector<std::string> files;
-  ForEachUnit(dwarf_, [&](Dwarf_Die* unit, Dwarf_Die* skeleton) {
-    Dwarf_Lines* lines = nullptr;
-    size_t count = 0;
-    if (dwarf_getsrclines(skeleton, &lines, &count) != 0) return;
-    const char* last_file = nullptr;
-    bool last_matches = false;
-    for (size_t i = 0; i < count; ++i) {
-      Dwarf_Line* row = dwarf_onesrcline(lines, i);
-      const char* file = dwarf_linesrc(row, nullptr, nullptr);
-      bool begins_statement = false;
-      bool ends = false;
-      int number = 0;
-      Dwarf_Addr address = 0;
-      if (file == nullptr || dwarf_linebeginstatement(row, &begins_statement) != 0 ||
-          dwarf_lineendsequence(row, &ends) != 0 || dwarf_lineno(row, &number) != 0 ||
-          dwarf_lineaddr(row, &address) != 0 || ends || !begins_statement || number <= 0) {
-        continue;
-      }
-      if (file != last_file) {
-        last_file = file;
-        last_matches = IsTailOfPath(spec.file, file);
-        files.push_back(file);
-      }
-      if (!last_matches) continue;
-      const auto line = static_cast<uint32_t>(number);
-      // Scopes are slow to find, and needed only for the line itself.
-      lines_of_file.push_back({file, line, address + dwarf_bias_,
-                               line == spec.line ? ScopeOf(unit, address) : nullptr});
-    }
-  });
-  // The first instruction in each function or inlined copy; what the compiler has moved to a cold
-  // part comes last, wherever it lies.
-  std::map<const void*, std::pair<bool, uint64_t>> first;
-  std::set<std::string> in_files;
-  for (const LineStart& start : lines_of_file) {
-    if (start.line != spec.line) continue;
-    const std::pair<bool, uint64_t> candidate(FunctionAt(start.elf_address).empty(),
-                                              start.elf_address);
-    const auto [it, added] = first.try_emplace(start.scope, candidate);
-    if (!added) it->second = std::min(it->second, candidate);
-    in_files.insert(start.file);
-  }
-  if (in_files.size() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("%s is a line of several files: %s; write more of the path", spec.text,
-                        absl::StrJoin(in_files, ", ")));
-  }
-  std::vector<CodePlace> found;
-  for (const auto& [scope, start] : first) {
-    CodePlace place;
-    place.name = FunctionAt(start.second);
-    if (Locate(start.second, &place)) found.push_back(place);
-  }
-  if (found.empty()) return NoSuchLine(spec, lines_of_file, files);
-  return found;
-}
-
-absl::Status CodePlaces::NoSuchLine(const PointSpec& spec,
-                                    const std::vector<LineStart>& lines_of_file,
-                                    const std::vector<std::string>& files) const {
-  if (lines_of_file.empty()) {
-    std::set<std::string> names;
-    for (const std::string& file : files) names.insert(BaseName(file));
-    const std::vector<std::string> closest =
-        ClosestMatches(BaseName(spec.file), {names.begin(), names.end()}, kShownNames);
-    return absl::NotFoundError(absl::StrFormat(
-        "no code of %s comes from a file %s%s", BaseName(path_), spec.file,
-        closest.empty() ? "; write its name as the compiler was given it"
-                        : absl::StrCat("; the closest are: ", absl::StrJoin(closest, ", "))));
-  }
-  uint32_t below = 0;
-  uint32_t above = 0;
-  for (const LineStart& start : lines_of_file) {
-    if (start.line < spec.line) below = std::max(below, start.line);
-    if (start.line > spec.line) above = above == 0 ? start.line : std::min(above, start.line);
-  }
-  std::vector<std::string> nearest;
-  if (below != 0) nearest.push_back(absl::StrCat(spec.file, ":", below));
-  if (above != 0) nearest.push_back(absl::StrCat(spec.file, ":", above));
-  return absl::NotFoundError(
-      absl::StrFormat("%s has no code of its own (blank, a declaration, or optimised away); the "
-                      "nearest lines with code are %s",
-                      spec.text, absl::StrJoin(nearest, " and ")));
 }
 
 }  // namespace coz::points

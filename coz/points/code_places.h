@@ -1,4 +1,4 @@
-// Finds the places of a binary that a PointSpec names: entries of functions, first instructions of
+// Finds the places of a binary that a PointSpec names: entries of functions, begins of visits to
 // lines, probes in the source.
 //
 // Shape    one binary, opened once; every question reads symbols or debug information anew
@@ -16,13 +16,17 @@
 #include <elfutils/libdwfl.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "coz/points/function_extents.h"
+#include "coz/points/line_begins.h"
+#include "coz/points/line_scope.h"
 #include "coz/points/point_spec.h"
 #include "coz/points/usdt_notes.h"
 
@@ -57,10 +61,11 @@ class CodePlaces {
   CodePlaces(const CodePlaces&) = delete;
   CodePlaces& operator=(const CodePlaces&) = delete;
 
-  // At least one place: every function that matches, or the line's first instruction in each
-  // function that has code of it. kFind adds the first instruction of each inlined copy of a
-  // function whose name is no glob, unless a jump of the copy leads there. `note`: what a user
-  // should know (inlined copies that are not counted), or empty.
+  // At least one place: every function that matches, or all begins of visits to the line
+  // (line_begins.h) in each function that has code of it. kFind adds the first instruction of each
+  // inlined copy of a function whose name is no glob, unless a jump of the copy leads there.
+  // `note`: what a user should know (inlined copies that are not counted, begins that may be no
+  // visits), or empty.
   absl::StatusOr<std::vector<CodePlace>> Find(const PointSpec& spec, InlinedCopies inlined,
                                               std::string* note) const;
 
@@ -83,7 +88,8 @@ class CodePlaces {
 
  private:
   struct InlinedCall;
-  struct LineStart;
+  struct LineSearch;
+  struct RowsOfScope;
 
   CodePlaces() = default;
   void ReadFunctions();
@@ -100,15 +106,25 @@ class CodePlaces {
   bool PlaceOfCopy(const InlinedCall& call, CodePlace* place) const;
   absl::StatusOr<std::vector<CodePlace>> FindProbe(const PointSpec& spec) const;
   bool IsData(uint64_t elf_address) const;
-  absl::StatusOr<std::vector<CodePlace>> FindLine(const PointSpec& spec) const;
+  absl::StatusOr<std::vector<CodePlace>> FindLine(const PointSpec& spec, std::string* note) const;
+  void SearchUnit(const PointSpec& spec, Dwarf_Die* unit, Dwarf_Die* skeleton,
+                  LineSearch* search) const;
+  using RowsByScope = std::map<std::pair<const void*, Dwarf_Off>, RowsOfScope>;
+  static void AddRow(const LineRow& row, const std::optional<LineScope>& scope,
+                     RowsByScope* wanted);
+  // `statements`: all of the unit, ascending by address.
+  void FindBegins(const RowsOfScope& wanted, const std::vector<LineRow>& statements,
+                  LineSearch* search) const;
+  static std::string NoteOn(const PointSpec& spec, const LineSearch& search);
+  // False where the bytes are not in the file.
+  bool CodeOf(uint64_t elf_address, size_t wanted_bytes, CodePart* part) const;
   std::vector<InlinedCall> InlinedCalls(const PointSpec& spec) const;
   std::string WithoutSplits() const;
   absl::Status NoSuchFunction(const PointSpec& spec) const;
   absl::Status NoSymbols(const PointSpec& spec) const;
   absl::Status InlinedEverywhere(const PointSpec& spec, InlinedCopies inlined,
                                  const std::vector<InlinedCall>& calls) const;
-  absl::Status NoSuchLine(const PointSpec& spec, const std::vector<LineStart>& lines_of_file,
-                          const std::vector<std::string>& files) const;
+  absl::Status NoSuchLine(const PointSpec& spec, const LineSearch& search) const;
 
   std::string path_;
   Dwfl_Callbacks callbacks_ = {};

@@ -17,10 +17,11 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr char kSource[] = "coz/points/testdata/places_program.cc";
+constexpr char kLinesSource[] = "coz/points/testdata/lines_program.cpp";
 
 // The line with the comment PLACE(label).
-int LineOf(const std::string& label) {
-  std::ifstream source(RunfilePath(kSource));
+int LineOf(const std::string& label, const std::string& file = kSource) {
+  std::ifstream source(RunfilePath(file));
   std::string text;
   for (int line = 1; std::getline(source, text); ++line) {
     if (absl::StrContains(text, absl::StrCat("// PLACE(", label, ")"))) return line;
@@ -106,6 +107,34 @@ TEST_F(CodePlacesTest, FindsALineInTheFunctionItIsIn) {
   ASSERT_TRUE(found.ok()) << found.status();
   ASSERT_EQ(found->size(), 1u);
   EXPECT_EQ(found->front().name, "shop::Server::Reply(int)");
+}
+
+class LinePlacesTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  std::vector<CodePlace> Find(const std::string& label) {
+    const std::unique_ptr<CodePlaces> places =
+        OpenProgram(absl::StrCat("lines_program_", GetParam()));
+    const auto found = places->Find(
+        *ParsePointSpec(absl::StrCat("lines_program.cpp:", LineOf(label, kLinesSource))),
+        InlinedCopies::kFind, &note_);
+    EXPECT_TRUE(found.ok()) << found.status();
+    return found.ok() ? *found : std::vector<CodePlace>();
+  }
+  std::string note_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Levels, LinePlacesTest, ::testing::Values("O0", "O1", "O2", "O3"));
+
+TEST_P(LinePlacesTest, FindsEachCopyOfALineInAnUnrolledLoop) {
+  const bool is_unrolled = GetParam() != "O0";
+  EXPECT_EQ(Find("round").size(), is_unrolled ? 3u : 1u);
+  EXPECT_THAT(note_, HasSubstr(is_unrolled ? "3 copies of its begin follow one another" : ""));
+  EXPECT_EQ(Find("head").size(), 1u);
+}
+
+TEST_P(LinePlacesTest, WhatIsInlinedIntoALineIsPartOfIt) {
+  EXPECT_EQ(Find("end_of_scope").size(), 1u);
+  EXPECT_EQ(note_, "");
 }
 
 TEST_F(CodePlacesTest, NamesTheCallsOfAnInlinedFunction) {

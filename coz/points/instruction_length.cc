@@ -71,4 +71,16 @@ std::optional<int64_t> DistanceOfJump(const uint8_t* code, size_t bytes) {
   return instruction.length + instruction.raw.imm[0].value.s;
 }
 
+std::optional<InstructionFlow> FlowOf(const uint8_t* code, size_t bytes) {
+  ZydisDecodedInstruction instruction;
+  if (!Decode(code, bytes, &instruction)) return std::nullopt;
+  const ZydisInstructionCategory category = instruction.meta.category;
+  const bool jumps = category == ZYDIS_CATEGORY_UNCOND_BR;
+  const bool ends =
+      instruction.mnemonic == ZYDIS_MNEMONIC_UD2 || instruction.mnemonic == ZYDIS_MNEMONIC_HLT;
+  return InstructionFlow{instruction.length, !jumps && !ends && category != ZYDIS_CATEGORY_RET,
+                         jumps && !instruction.raw.imm[0].is_relative,
+                         instruction.mnemonic == ZYDIS_MNEMONIC_NOP, DistanceOfJump(code, bytes)};
+}
+
 }  // namespace coz::points

@@ -35,6 +35,16 @@ std::optional<int64_t> DistanceToNext(const uint8_t* code, size_t bytes);
 // Distance from `code` to the target of a direct jump, conditional or not. Nothing for all others.
 std::optional<int64_t> DistanceOfJump(const uint8_t* code, size_t bytes);
 
+// Where a thread goes from one instruction on, within its function.
+struct InstructionFlow {
+  size_t length;
+  bool goes_on;                 // to the instruction behind; so calls do
+  bool leads_anywhere;          // jumps to what a register or memory says
+  bool does_nothing;            // padding
+  std::optional<int64_t> jump;  // distance to the target of a direct jump
+};
+std::optional<InstructionFlow> FlowOf(const uint8_t* code, size_t bytes);
+
 }  // namespace coz::points
 
 #endif  // COZ_POINTS_INSTRUCTION_LENGTH_H_
