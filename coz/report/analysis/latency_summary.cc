@@ -16,6 +16,15 @@ constexpr double kNsPerSecond = 1e9;
 // A backlog that grows by this share of arrivals is not due to where experiments begin and end.
 constexpr double kUnstableShare = 0.03;
 
+// Departures beyond arrivals by this share of them, and beyond what was under way, end no request.
+constexpr double kMostExtraEnds = 0.1;
+// Of the mean number under way: as many may have been so when a backlog began to shrink.
+constexpr double kMostBacklog = 4;
+// With fewer departures an arrival, the end is not on the way of most requests.
+constexpr double kFewestEnds = 0.1;
+// Fewer visits tell nothing.
+constexpr double kVisitsThatTell = 20;
+
 struct Bucket {
   uint64_t to_ns = 0;
   uint64_t requests = 0;
@@ -72,6 +81,8 @@ class LatencySums {
     summary.departures_per_second =
         duration_ns_ > 0 ? departures_ / duration_ns_ * kNsPerSecond : none;
     summary.in_flight = duration_ns_ > 0 ? in_flight_ns_ / duration_ns_ : none;
+    summary.arrivals = arrivals_;
+    summary.departures = departures_;
     summary.by_looks = by_looks_;
     summary.evened_out = evened_out_;
     // One arrival or departure has a variance of a 12th of the squared time between two looks.
@@ -158,6 +169,25 @@ std::string ErrorOfLooks(const LatencySummary& summary) {
 bool IsUnstable(const LatencySummary& summary) {
   return summary.arrivals_per_second - summary.departures_per_second >
          kUnstableShare * summary.arrivals_per_second;
+}
+
+std::string MismatchOf(const LatencySummary& summary) {
+  const double extra = summary.departures - summary.arrivals;
+  const double backlog = kMostBacklog * summary.in_flight;
+  if (summary.departures > kVisitsThatTell && extra > kMostExtraEnds * summary.arrivals &&
+      extra > backlog + kVisitsThatTell) {
+    return absl::StrFormat(
+        "begin and end do not match: %.0f requests ended though only %.0f began, so the latency "
+        "says nothing; name an END that each request passes once, behind BEGIN",
+        summary.departures, summary.arrivals);
+  }
+  if (summary.arrivals > kVisitsThatTell && summary.departures < kFewestEnds * summary.arrivals) {
+    return absl::StrFormat(
+        "begin and end do not match: %.0f requests began and only %.0f ended, so the latency says "
+        "nothing; name an END that each request passes once, behind BEGIN",
+        summary.arrivals, summary.departures);
+  }
+  return "";
 }
 
 }  // namespace coz::report

@@ -28,6 +28,8 @@ struct LatencySummary {
   double arrivals_per_second = 0;
   double departures_per_second = 0;
   double in_flight = 0;
+  double arrivals = 0;  // counts
+  double departures = 0;
   bool has_baseline = false;
   bool by_looks = false;  // the number under way was looked at now and then; else its mean is exact
   // If by_looks: standard error of the mean, as a share of it. Requests come and go between looks.
@@ -55,6 +57,10 @@ class LatencyBySpeedup {
 // More requests came than left, and those under way do not explain it: latency grows as long as the
 // load lasts.
 bool IsUnstable(const LatencySummary& summary);
+
+// Why begin and end cannot be those of the same requests, so that latency means nothing: a sentence
+// without a full stop; empty where they may be.
+std::string MismatchOf(const LatencySummary& summary);
 
 }  // namespace coz::report
 

@@ -85,6 +85,16 @@ TEST(LatencySummaryTest, BacklogThatGrowsIsUnstable) {
   EXPECT_FALSE(IsUnstable(Summarize(OneExperiment(150, 200, 20))));
 }
 
+TEST(LatencySummaryTest, EndThatIsNotThatOfTheBeginIsNoted) {
+  EXPECT_NE(MismatchOf(Summarize(OneExperiment(975, 1951, 0))).find("1951 requests ended though"),
+            std::string::npos);
+  EXPECT_NE(MismatchOf(Summarize(OneExperiment(975, 3, 480))).find("and only 3 ended"),
+            std::string::npos);
+  EXPECT_EQ(MismatchOf(Summarize(OneExperiment(975, 975, 1))), "");
+  EXPECT_EQ(MismatchOf(Summarize(OneExperiment(150, 200, 20))), "") << "a backlog that shrinks";
+  EXPECT_EQ(MismatchOf(Summarize(OneExperiment(200, 150, 20))), "") << "or grows";
+}
+
 TEST(LatencySummaryTest, WithoutBaselinesAllExperimentsAreLookedAt) {
   profile::Profile profile = OneExperiment(200, 150, 20);
   EXPECT_TRUE(Summarize(profile).has_baseline);

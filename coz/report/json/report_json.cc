@@ -250,7 +250,8 @@ Json LatencyJson(const PointRow& row, const LatencySummary& summary) {
           {"p50_ns", Number(summary.median_ns)},
           {"p99_ns", Number(summary.p99_ns)},
           {"in_flight_by", summary.by_looks ? "looks" : "times"},
-          {"stable", !IsUnstable(summary)}};
+          {"mismatch", MismatchOf(summary)},
+          {"stable", !IsUnstable(summary) && MismatchOf(summary).empty()}};
 }
 
 // `latencies`: of a latency pair, or null.

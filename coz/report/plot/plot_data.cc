@@ -17,7 +17,7 @@
 //                     sentence each or "". cost and sampling: what counting
 //                     and sampling take, there: from when to when, sentences or "". latency, of a
 //                     pair, else null: {in, out: a second, under_way, mean, p50, p99: ms or null,
-//                     error: a sentence or "", stable}
+//                     error, mismatch: a sentence or "", stable}
 //   files             {path, changed, missing, runs: [[first line, text…]…]}; without runs where
 //                     nothing could be read
 //   units             [file, line, function, share of samples, kind]; file: -1 where there is none
@@ -218,6 +218,7 @@ class Builder {
             {"p50", Rounded(now.median_ns / 1e6)},
             {"p99", Rounded(now.p99_ns / 1e6)},
             {"error", ErrorOfLooks(now)},
+            {"mismatch", MismatchOf(now)},
             {"stable", !IsUnstable(now)}};
   }
 

@@ -43,7 +43,10 @@ std::string LatencyText(const ExperimentTable& table, const PointAnalysis& point
   absl::StrAppend(&text, "\n");
   const std::string error = ErrorOfLooks(now);
   if (!error.empty()) absl::StrAppend(&text, "  ", error, "\n");
-  if (IsUnstable(now)) {
+  const std::string mismatch = MismatchOf(now);
+  if (!mismatch.empty()) {
+    absl::StrAppend(&text, "  ", mismatch, "\n");
+  } else if (IsUnstable(now)) {
     absl::StrAppend(&text,
                     "  arrivals outrun departures: latency grows as long as this lasts, and its "
                     "figures say little; lower the load, or look at throughput\n");

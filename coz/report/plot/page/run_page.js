@@ -44,7 +44,8 @@ const runPage = {
     return [table(heads, pairs.map(({name, latency}) => [breakable(name), figure(latency.in, ''), figure(latency.out, ''), figure(latency.under_way, ''),
       figure(latency.mean, ' ms'), figure(latency.p50, ' ms'), figure(latency.p99, ' ms')])),
     ...pairs.filter(({latency}) => latency.error).map(({name, latency}) => element('p', {}, `${name}: `, ...sentence(`${latency.error}.`))),
-    ...pairs.filter(({latency}) => !latency.stable).map(({name}) => element('p', {}, `${name}: arrivals outrun departures; latency grows as long as this lasts, and its figures say little.`))];
+    ...pairs.filter(({latency}) => latency.mismatch).map(({name, latency}) => element('p', {}, `${name}: `, ...sentence(`${latency.mismatch}.`))),
+    ...pairs.filter(({latency}) => !latency.stable && !latency.mismatch).map(({name}) => element('p', {}, `${name}: arrivals outrun departures; latency grows as long as this lasts, and its figures say little.`))];
   },
 
   // As `coz report --threads` has them.
