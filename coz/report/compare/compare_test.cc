@@ -187,15 +187,20 @@ TEST(VerifyTest, OfASmallLineTheLimitIsPredicted) {
   EXPECT_FALSE(faster->front().is_limit);
 }
 
-TEST(VerifyTest, ProgramsThatTookCpuTimeAreNamed) {
-  const auto before = Before();
-  profile::Profile crowded = After()->profile;
+// The same beside other programs that leave no CPU idle. The program uses one CPU of `cpus`.
+std::unique_ptr<const AnalyzedProfile> Crowded(const AnalyzedProfile& alone, double cpus = 2) {
+  profile::Profile crowded = alone.profile;
   for (profile::Experiment& one : *crowded.mutable_experiment()) {
     profile::Validity* validity = one.mutable_validity();
-    validity->set_busy_cpu_ns(2 * one.elapsed_ns());
+    validity->set_busy_cpu_ns(static_cast<uint64_t>(cpus * static_cast<double>(one.elapsed_ns())));
     validity->set_idle_cpu_ns(0);
   }
-  const auto after = AnalyzeWhole(std::move(crowded));
+  return AnalyzeWhole(std::move(crowded));
+}
+
+TEST(VerifyTest, ProgramsThatTookCpuTimeAreNamed) {
+  const auto before = Before();
+  const auto after = Crowded(*After());
   VerifyOptions options;
   options.line = "work.cc:10";
   const auto found = Verify(*before, *after, options);
@@ -270,6 +275,45 @@ TEST(VerifyTest, PredictionThatDidNotComeTrueIsCalledTooHigh) {
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ((*found)[0].outcome, Outcome::kTooHigh);
   EXPECT_NEAR((*found)[0].error, 0.3, 0.05);
+}
+
+TEST(VerifyTest, WhatOtherProgramsMayHaveDoneIsNotKnown) {
+  const auto nothing_came = Make(1e6, {{10, 0.3, 0.3}, {20, 0.7, 0.4}}, 9);
+  const auto found = Verify(*Before(), *Crowded(*nothing_came), {"work.cc:10", 0.5});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ((*found)[0].outcome, Outcome::kUnclear);
+  EXPECT_FALSE(IsOutcome((*found)[0].outcome));
+  const std::string text = VerificationText((*found)[0]);
+  EXPECT_THAT(text, HasSubstr("not known, as other programs took CPU time from the second run, much"
+                              " more than from the other\n"));
+  EXPECT_THAT(text, HasSubstr("profile both again, each into a file of its own (-o FILE): `coz "));
+  EXPECT_THAT(text, Not(HasSubstr("--append")));
+}
+
+TEST(VerifyTest, OtherProgramsBesideTheFirstRunMayHaveMadeThePrediction) {
+  const auto found = Verify(*Crowded(*Before()), *After(), {"work.cc:10", 0.5});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ((*found)[0].outcome, Outcome::kUnclear);
+  EXPECT_THAT(VerificationText((*found)[0]), HasSubstr("from the first run"));
+}
+
+TEST(VerifyTest, OtherProgramsBesideBothRunsExplainNoDifference) {
+  const auto nothing_came = Make(1e6, {{10, 0.3, 0.3}, {20, 0.7, 0.4}}, 9);
+  const auto found =
+      Verify(*Crowded(*Before(), 1.2), *Crowded(*nothing_came, 1.25), {"work.cc:10", 0.5});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ((*found)[0].outcome, Outcome::kTooHigh) << VerificationText((*found)[0]);
+  EXPECT_THAT((*found)[0].note, HasSubstr("in the first profile and "));
+}
+
+TEST(VerifyTest, WhatCameInSpiteOfOtherProgramsCame) {
+  const auto more_came = Make(0.4e6, {{10, 0.3, 0.3}, {20, 0.7, 0.4}}, 9);
+  const auto found = Verify(*Before(), *Crowded(*more_came), {"work.cc:10", 0.5});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ((*found)[0].outcome, Outcome::kTooLow);
+  const auto held = Verify(*Before(), *Crowded(*After()), {"work.cc:10", std::nullopt});
+  ASSERT_TRUE(held.ok()) << held.status();
+  EXPECT_EQ((*held)[0].outcome, Outcome::kHeld);
 }
 
 TEST(VerifyTest, BeyondTheSpeedupsTriedThePredictionGoesOn) {

@@ -252,20 +252,53 @@ std::optional<PointPair> InBoth(const Pair& pair, size_t point) {
 }
 
 // "62 % in the second profile"; "" where other programs were no hindrance.
-std::string OthersIn(const char* which, const AnalyzedProfile& whole) {
-  const BaselineUse use = SumBaselines(whole.profile, whole.table);
+std::string OthersIn(const char* which, const BaselineUse& use) {
   if (!OthersCrowd(use)) return "";
   return absl::StrFormat("%.0f %% in the %s profile", 100 * use.OthersShare(), which);
 }
 
-std::string NoteOfOthers(const AnalyzedProfile& before, const AnalyzedProfile& after) {
-  std::vector<std::string> shares = {OthersIn("first", before), OthersIn("second", after)};
-  shares.erase(std::remove(shares.begin(), shares.end(), ""), shares.end());
-  if (shares.empty()) return "";
-  return absl::StrCat("other programs used ", absl::StrJoin(shares, " and "),
-                      " of the time of the program's CPUs, so what happened may be their doing; "
-                      "leave the machine idle, and profile again");
+// "`coz run --- ./old`, `coz run --- ./new`"; one where they are the same.
+std::string CommandsAgain(const Pair& pair) {
+  std::vector<std::string> commands;
+  for (const AnalyzedProfile* whole : {&pair.before, &pair.after}) {
+    if (whole->profile.session_size() == 0) continue;
+    std::string command = absl::StrCat("`", CommandAgain(*whole->profile.session().rbegin()), "`");
+    if (commands.empty() || commands.back() != command) commands.push_back(std::move(command));
+  }
+  return absl::StrJoin(commands, ", ");
 }
+
+// What other programs did beside the two runs.
+struct Others {
+  BaselineUse before;
+  BaselineUse after;
+
+  explicit Others(const Pair& pair)
+      : before(SumBaselines(pair.before.profile, pair.before.table)),
+        after(SumBaselines(pair.after.profile, pair.after.table)) {}
+
+  std::string Note(const Pair& pair) const {
+    std::vector<std::string> shares = {OthersIn("first", before), OthersIn("second", after)};
+    shares.erase(std::remove(shares.begin(), shares.end(), ""), shares.end());
+    if (shares.empty()) return "";
+    return absl::StrCat("other programs used ", absl::StrJoin(shares, " and "),
+                        " of the time of the program's CPUs, so what happened may be their doing; "
+                        "leave the machine idle, and profile both again, each into a file of its "
+                        "own (-o FILE): ",
+                        CommandsAgain(pair));
+  }
+
+  // The run that they disturbed so much more than the other that this may be why the prediction
+  // held, or did not; "" where it cannot be. The first run's figures are in the prediction, too.
+  // The second one was at most made slower: what came nevertheless, as was predicted or more, came.
+  std::string DisturbedRun(Outcome outcome, const Estimate& happened) const {
+    if (outcome == Outcome::kUntested) return "";
+    if (OthersCrowdMore(before, after)) return "first";
+    const bool came =
+        outcome == Outcome::kTooLow || (outcome == Outcome::kHeld && happened.low > 0);
+    return !came && OthersCrowdMore(after, before) ? "second" : "";
+  }
+};
 
 // The line with a prediction whose CPU time for each visit fell most.
 absl::StatusOr<size_t> LineThatBecameFaster(const Pair& pair) {
@@ -298,7 +331,7 @@ absl::StatusOr<size_t> WantedUnit(const Pair& pair, const VerifyOptions& options
   return NoFigures(pair.before, options.line, false);
 }
 
-// Names, and that other programs took CPU time.
+// Its names, without figures.
 Verification Describe(const Pair& pair, size_t point, size_t unit) {
   const UnitNames names(pair.before.table);
   Verification v;
@@ -310,7 +343,6 @@ Verification Describe(const Pair& pair, size_t point, size_t unit) {
     v.shown = NameWithOther(v.shown, "now", UnitNames(pair.after.table).Place(*after));
   }
   v.unit_word = names.word();
-  v.note = NoteOfOthers(pair.before, pair.after);
   return v;
 }
 
@@ -342,6 +374,10 @@ absl::StatusOr<Verification> VerifyAt(const Pair& pair, const PointPair& point, 
   v.happened = Gain(*time_before, *time_after);
   v.outcome =
       Judge(v.line_speedup, v.predicted, v.happened, pair.before.analysis.options.no_effect_slope);
+  const Others others(pair);
+  v.note = others.Note(pair);
+  v.disturbed_run = others.DisturbedRun(v.outcome, v.happened);
+  if (!v.disturbed_run.empty()) v.outcome = Outcome::kUnclear;
   v.error = v.predicted.value - v.happened.value;
   return v;
 }
@@ -428,12 +464,17 @@ std::string OutcomeText(const Verification& v) {
                                 " became faster")
                  : absl::StrCat("not tested, as the ", v.unit_word, " did not become faster");
     case Outcome::kUnclear:
-      return "not known, as the runs may as well have been equally fast";
+      return v.disturbed_run.empty()
+                 ? "not known, as the runs may as well have been equally fast"
+                 : absl::StrCat("not known, as other programs took CPU time from the ",
+                                v.disturbed_run, " run, much more than from the other");
   }
   return "";
 }
 
+// "" where the note says what to do.
 const char* Remedy(const Verification& v) {
+  if (!v.disturbed_run.empty()) return "";
   if (v.outcome == Outcome::kUntested && IsLineSpeedupOpen(v)) {
     return "  go on in both profiles with --append, or say what changed: --by PERCENT\n";
   }

@@ -35,7 +35,8 @@ struct VerifyOptions {
 
 // kTooHigh: less came than was predicted. kUntested: the line did not become faster, as far as its
 // samples tell, so that there is nothing to hold a prediction against. kUnclear: the runs differ so
-// much that what was predicted may have come, or nothing may have come.
+// much that what was predicted may have come, or nothing may have come, or other programs may have
+// made the difference.
 enum class Outcome { kHeld, kTooHigh, kTooLow, kUntested, kUnclear };
 
 struct Verification {
@@ -51,6 +52,9 @@ struct Verification {
   bool is_limit = false;
   Estimate happened;  // program speedup
   Outcome outcome = Outcome::kHeld;
+  // "first" or "second": of kUnclear, the run from which other programs took CPU time, much more
+  // than from the other one; else empty.
+  std::string disturbed_run;
   double error = 0;  // predicted - happened
   // A sentence where other programs took CPU time from the program, so that what happened may be
   // their doing; else empty.

@@ -238,6 +238,10 @@ bool OthersCrowd(const BaselineUse& use) {
   return use.OthersShare() >= kMuchOfOthers && use.IdleShare() < kRoom;
 }
 
+bool OthersCrowdMore(const BaselineUse& use, const BaselineUse& than) {
+  return OthersCrowd(use) && use.OthersShare() - than.OthersShare() >= kMuchOfOthers;
+}
+
 std::vector<std::string> NotesOfSurroundings(const profile::Profile& profile,
                                              const ExperimentTable& table, const BaselineUse& use) {
   std::vector<std::string> notes;

@@ -22,6 +22,9 @@ namespace coz::report {
 // Whether other programs take so much of the program's CPUs that it waits for them.
 bool OthersCrowd(const BaselineUse& use);
 
+// Whether they do so more than in another profile, by so much as is worth a note by itself.
+bool OthersCrowdMore(const BaselineUse& use, const BaselineUse& than);
+
 std::vector<std::string> NotesOfSurroundings(const profile::Profile& profile,
                                              const ExperimentTable& table, const BaselineUse& use);
 
