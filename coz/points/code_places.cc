@@ -75,6 +75,15 @@ uint64_t EntryOf(Dwarf_Die* die, const std::vector<FunctionExtent>& code, uint64
   return code.empty() ? 0 : code.front().begin;
 }
 
+bool IsStripped(Elf* elf) {
+  for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr;
+       section = elf_nextscn(elf, section)) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) != nullptr && header.sh_type == SHT_SYMTAB) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CodePlaces>> CodePlaces::Open(const std::string& path) {
@@ -409,9 +418,12 @@ absl::Status CodePlaces::NoSuchFunction(const PointSpec& spec) const {
     names.push_back(is_mangled ? function.linkage_name : WithoutParameters(function.name));
   }
   const std::vector<std::string> closest = ClosestMatches(spec.function, names, kShownNames);
+  const bool is_stripped = IsStripped(elf_);
   return absl::NotFoundError(absl::StrFormat(
       "no function of %s is called %s%s%s", BaseName(path_), spec.function, WithoutSplits(),
-      closest.empty() ? absl::StrFormat("; list them with: nm -C %s | grep -i ' t '", path_)
+      closest.empty() ? absl::StrFormat("; list %s with: nm %s %s | grep -i ' t '",
+                                        is_stripped ? "those that it exports" : "them",
+                                        is_stripped ? "-DC" : "-C", path_)
                       : absl::StrCat("; the closest are: ", absl::StrJoin(closest, ", "))));
 }
 

@@ -181,7 +181,16 @@ TEST_F(CodePlacesTest, LeavesInlinedCopiesThatBeginWithALoop) {
 
 TEST_F(CodePlacesTest, NamesTheClosestFunctions) {
   EXPECT_THAT(ErrorOf("Server::Rply"), HasSubstr("the closest are: shop::Server::Reply"));
-  EXPECT_THAT(ErrorOf("quaternion"), HasSubstr("nm -C"));
+  EXPECT_THAT(ErrorOf("quaternion"), HasSubstr("; list them with: nm -C /"));
+}
+
+TEST(CodePlacesStrippedTest, ListsWhatIsExported) {
+  const std::unique_ptr<CodePlaces> places = OpenProgram("libversioned_stripped.so");
+  std::string note;
+  const auto error =
+      places->Find(*ParsePointSpec("quaternion"), InlinedCopies::kLeave, &note).status();
+  EXPECT_THAT(std::string(error.message()),
+              HasSubstr("; list those that it exports with: nm -DC /"));
 }
 
 TEST_F(CodePlacesTest, NamesTheNearestLinesWithCode) {
