@@ -1,8 +1,11 @@
 #include "coz/report/wording/next_command.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "coz/report/wording/repeat_command.h"
 
 namespace coz::report {
@@ -10,6 +13,7 @@ namespace {
 
 // A shorter session may be too short for figures.
 constexpr uint64_t kLongEnoughNs = 20'000'000'000;
+constexpr uint64_t kAmpleNs = 60'000'000'000;
 
 // Whether these patterns alone decide.
 bool HasScope(const profile::Options& options, const std::string& scope) {
@@ -23,13 +27,9 @@ void WidenToAll(profile::Options* options) {
   options->add_source_scope("%");
 }
 
-// To what does not need debug information, and then to what needs no names of functions either.
-void WidenToWorker(const std::string& worker, profile::Options* options) {
-  const std::string scope = absl::StrCat("%", worker);
-  const bool was_in_scope = HasScope(*options, scope);
-  options->clear_binary_scope();
-  options->clear_source_scope();
-  options->add_binary_scope(scope);
+// That need no debug information, and then, where their code was in scope already, no names of
+// functions either.
+void TakeLargerUnits(bool was_in_scope, profile::Options* options) {
   const profile::UnitKind kind = options->unit_kind();
   const bool are_lines = kind == profile::UNIT_KIND_UNKNOWN || kind == profile::UNIT_KIND_LINE ||
                          kind == profile::UNIT_KIND_FILE;
@@ -38,6 +38,15 @@ void WidenToWorker(const std::string& worker, profile::Options* options) {
   } else if (was_in_scope) {
     options->set_unit_kind(profile::UNIT_KIND_LIBRARY);
   }
+}
+
+void WidenToWorker(const std::string& worker, profile::Options* options) {
+  const std::string scope = absl::StrCat("%", worker);
+  const bool was_in_scope = HasScope(*options, scope);
+  options->clear_binary_scope();
+  options->clear_source_scope();
+  options->add_binary_scope(scope);
+  TakeLargerUnits(was_in_scope, options);
 }
 
 std::string Widened(profile::Session session, const std::string& worker) {
@@ -51,6 +60,32 @@ std::string Widened(profile::Session session, const std::string& worker) {
   return CommandAgain(session);
 }
 
+// That there is a process of this number is not said.
+std::string OfAnyProcess(const std::string& command, int pid) {
+  return absl::StrCat(absl::StripSuffix(command, std::to_string(pid)), "PID");
+}
+
+NextCommands AttachCommands(const profile::Session& session, bool has_ended) {
+  const auto with = [&](auto change) {
+    profile::Session next = session;
+    change(next.mutable_options());
+    const std::string command = CommandAgain(next);
+    return has_ended ? OfAnyProcess(command, session.options().attached_pid()) : command;
+  };
+  NextCommands commands;
+  commands.again = with([](profile::Options*) {});
+  commands.widened = with([](profile::Options* options) {
+    const bool were_all_in_scope = HasScope(*options, "%");
+    WidenToAll(options);
+    TakeLargerUnits(were_all_in_scope, options);
+  });
+  commands.counting = with([](profile::Options* options) { options->add_progress("FUNCTION"); });
+  commands.longer = with([](profile::Options* options) {
+    options->set_duration_ns(std::max(kAmpleNs, 2 * options->duration_ns()));
+  });
+  return commands;
+}
+
 }  // namespace
 
 void FollowWorker(const std::string& worker, profile::Options* options) {
@@ -58,8 +93,9 @@ void FollowWorker(const std::string& worker, profile::Options* options) {
   if (HasScope(*options, "MAIN")) options->set_binary_scope(0, absl::StrCat("%", worker));
 }
 
-NextCommands NextCommandsOf(const profile::Session& session, const std::string& worker) {
-  if (session.options().attached_pid() != 0) return {CommandAgain(session), ""};
+NextCommands NextCommandsOf(const profile::Session& session, const std::string& worker,
+                            bool has_ended) {
+  if (session.options().attached_pid() != 0) return AttachCommands(session, has_ended);
   profile::Session next = session;
   if (next.options().duration_ns() < kLongEnoughNs) next.mutable_options()->clear_duration_ns();
   NextCommands commands;

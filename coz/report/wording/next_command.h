@@ -23,12 +23,16 @@ void FollowWorker(const std::string& worker, profile::Options* options);
 
 struct NextCommands {
   std::string again;
-  // Has more code in scope: all, or the worker's without debug information. Empty of a session that
-  // coz attach made.
+  // Has more code in scope: all, or the worker's without debug information.
   std::string widened;
+  // Of a session that coz attach made. Else empty.
+  std::string counting;  // a function that is still to be named
+  std::string longer;
 };
 
-NextCommands NextCommandsOf(const profile::Session& session, const std::string& worker);
+// `has_ended`: the process that was attached to. PID is in the place of its number.
+NextCommands NextCommandsOf(const profile::Session& session, const std::string& worker,
+                            bool has_ended = false);
 
 }  // namespace coz::report
 

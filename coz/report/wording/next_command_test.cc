@@ -68,7 +68,14 @@ TEST(NextCommandTest, AttachedProcessIsAttachedToAgain) {
   session.mutable_options()->set_duration_ns(2 * kSecondNs);
   const NextCommands next = NextCommandsOf(session, "app");
   EXPECT_EQ(next.again, "coz attach --duration=2 4711");
-  EXPECT_EQ(next.widened, "");
+  EXPECT_EQ(next.longer, "coz attach --duration=60 4711");
+  EXPECT_EQ(next.counting, "coz attach --progress=FUNCTION --duration=2 4711");
+  EXPECT_EQ(next.widened,
+            "coz attach --unit=function --binary-scope=% --source-scope=% --duration=2 4711");
+  *session.mutable_options()->mutable_binary_scope(0) = "%";
+  session.mutable_options()->set_unit_kind(profile::UNIT_KIND_FUNCTION);
+  EXPECT_EQ(NextCommandsOf(session, "", /*has_ended=*/true).widened,
+            "coz attach --unit=library --binary-scope=% --source-scope=% --duration=2 PID");
 }
 
 }  // namespace

@@ -60,42 +60,51 @@ NothingMeasured ExplainNoWait(const NothingContext& context) {
 }
 
 // Of a process that was attached to. It is not to be started anew, nor built otherwise first.
-NothingMeasured ExplainAttached(MissingPart missing, const NothingContext& context) {
-  const std::string again = absl::StrCat("`", context.next.again, "`");
+NothingMeasured ExplainRunning(MissingPart missing, const NothingContext& context) {
+  const auto typed = [](const std::string& command) { return absl::StrCat(": `", command, "`"); };
+  const NextCommands& next = context.next;
   switch (missing) {
     case MissingPart::kPoint:
       return {"no progress point was seen",
               absl::StrCat("name a function that is called once for each unit of work, with "
-                           "--progress=FUNCTION: ",
-                           again)};
+                           "--progress=FUNCTION",
+                           typed(next.counting))};
     case MissingPart::kVisit:
       return {"no progress point was visited",
               absl::StrCat("the process has ", Printable(absl::StrJoin(context.points, ", ")),
                            "; give it work that reaches one, or name another with "
-                           "--progress=FUNCTION: ",
-                           again)};
+                           "--progress=FUNCTION",
+                           typed(next.counting))};
     case MissingPart::kSample:
       return {
           "no sample was taken",
           absl::StrCat("the process hardly used the CPU in that time; give it work meanwhile, or "
-                       "more time, with --duration: ",
-                       again)};
+                       "more time, with --duration",
+                       typed(next.longer))};
     case MissingPart::kSampleInScope:
       return {"no sample fell on a line in scope",
-              absl::StrCat("widen the scope, with -b % -s %, or measure functions, with "
-                           "--unit=function: ",
-                           again)};
+              absl::StrCat("take all code into scope, by units that need no debug information",
+                           typed(next.widened))};
     case MissingPart::kChoice:
       return {"the profile ended before its line was chosen by samples of 0.1 s",
-              absl::StrCat("let it take longer, with --duration, or name a line with "
-                           "--fixed-line=FILE:LINE: ",
-                           again)};
+              absl::StrCat("name a line with --fixed-line=FILE:LINE, or let it take longer, with "
+                           "--duration",
+                           typed(next.longer))};
     default:
       break;
   }
   return {"no experiment was finished",
-          absl::StrCat(WhatAnExperimentTakes(context), "; let it take 20 s or more, with ",
-                       "--duration, or ", OtherThanMoreTime(context), ": ", again)};
+          absl::StrCat(WhatAnExperimentTakes(context), "; ", OtherThanMoreTime(context),
+                       ", or let it take 20 s or more, with --duration", typed(next.longer))};
+}
+
+NothingMeasured ExplainAttached(MissingPart missing, const NothingContext& context) {
+  NothingMeasured nothing = ExplainRunning(missing, context);
+  if (context.has_ended) {
+    nothing.remedy = absl::StrCat("the process has ended, so start another, whose number is PID; ",
+                                  nothing.remedy);
+  }
+  return nothing;
 }
 
 // " that is called for each unit of work ...". `coz points` looks at the started program.
@@ -200,6 +209,11 @@ std::string FailureOf(const profile::Profile& profile, const ProgramsRun& progra
                              : "");
 }
 
+bool HasEnded(const profile::Profile& profile, const profile::Session& session) {
+  const profile::SessionEnd* const end = SessionEnds(profile).Of(session);
+  return end != nullptr && end->reason() == profile::END_REASON_TARGET_EXITED;
+}
+
 // Whether functions of binaries that were named are the units.
 bool AreFunctionsOfNamed(const profile::Options& options) {
   const auto& scope = options.binary_scope();
@@ -222,11 +236,12 @@ NothingContext ContextOf(const profile::Profile& profile) {
   const uint64_t experiment_ns = session.options().min_experiment_ns();
   context.has_short_experiments = experiment_ns != 0 && experiment_ns <= kShortNs;
   if (context.is_attached) context.programs.worker.clear();  // coz has started none
-  context.next = NextCommandsOf(session, context.programs.worker);
+  context.has_ended = HasEnded(profile, session);
+  context.next = NextCommandsOf(session, context.programs.worker, context.has_ended);
   if (session.options().unit_kind() == profile::UNIT_KIND_WAIT) {
     profile::Session by_line = session;
     by_line.mutable_options()->set_unit_kind(profile::UNIT_KIND_LINE);
-    context.by_line = NextCommandsOf(by_line, context.programs.worker).again;
+    context.by_line = NextCommandsOf(by_line, context.programs.worker, context.has_ended).again;
   }
   if (context.programs.worker.empty() && AreFunctionsOfNamed(session.options())) {
     context.by_library = CommandByUnit(profile::UNIT_KIND_LIBRARY, profile);

@@ -43,6 +43,7 @@ struct NothingMeasured {
 // What the words depend on.
 struct NothingContext {
   bool is_attached = false;
+  bool has_ended = false;              // the target, by itself
   bool has_short_experiments = false;  // as short as can be advised
   std::string command;                 // of the target
   NextCommands next;

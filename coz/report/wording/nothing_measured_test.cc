@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "coz/report/testing/synthetic_profile.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -74,16 +75,36 @@ TEST(NothingMeasuredTest, ExperimentsOfVisitedPointsAreSomething) {
   EXPECT_EQ(WhatIsMissing(made.profile()), "");
 }
 
+profile::Profile Attached() {
+  profile::Profile profile;
+  profile::Options* const options = profile.add_session()->mutable_options();
+  options->set_attached_pid(4711);
+  options->set_attached_tree(true);
+  options->set_unit_kind(profile::UNIT_KIND_LINE);
+  options->add_binary_scope("MAIN");
+  return profile;
+}
+
+struct Advice {
+  MissingPart missing;
+  const char* command;
+};
+constexpr Advice kAdvices[] = {
+    {MissingPart::kPoint, "--progress=FUNCTION"},
+    {MissingPart::kVisit, "--progress=FUNCTION"},
+    {MissingPart::kSample, "--duration=60"},
+    {MissingPart::kSampleInScope, "--unit=function --binary-scope=% --source-scope=%"},
+    {MissingPart::kChoice, "--duration=60"},
+    {MissingPart::kExperiment, "--duration=60"}};
+
 TEST(NothingMeasuredTest, ProcessThatWasAttachedToIsNotToBeStarted) {
-  NothingContext context;
-  context.is_attached = true;
-  context.next.again = "coz attach --progress=Serve 4711";
-  for (const MissingPart part :
-       {MissingPart::kPoint, MissingPart::kVisit, MissingPart::kSample, MissingPart::kSampleInScope,
-        MissingPart::kChoice, MissingPart::kExperiment}) {
-    const std::string remedy = Explain(part, context).remedy;
-    EXPECT_THAT(remedy, HasSubstr("`coz attach --progress=Serve 4711`"));
+  const NothingContext context = ContextOf(Attached());
+  for (const Advice& advice : kAdvices) {
+    const std::string remedy = Explain(advice.missing, context).remedy;
+    EXPECT_THAT(remedy, HasSubstr(absl::StrCat("`coz attach --tree ", advice.command, " ")));
+    EXPECT_THAT(remedy, HasSubstr(" 4711`"));
     EXPECT_EQ(remedy.find("coz run"), std::string::npos) << remedy;
+    EXPECT_EQ(remedy.find("has ended"), std::string::npos) << remedy;
   }
   EXPECT_THAT(Explain(MissingPart::kChoice, context).what, HasSubstr("before its line was chosen"));
 }
@@ -106,6 +127,19 @@ TEST(NothingMeasuredTest, ProgramWithoutWaitsIsToBeMeasuredByItsCode) {
   const NothingMeasured attached = Explain(MissingPart::kSample, ContextOf(profile));
   EXPECT_EQ(attached.what, "no wait for what is outside the process was seen");
   EXPECT_THAT(attached.remedy, HasSubstr("`coz attach --sampling-period=1 4711`"));
+}
+
+TEST(NothingMeasuredTest, ProcessThatHasEndedIsNotToBeAttachedToAgain) {
+  profile::Profile profile = Attached();
+  profile.add_session_end()->set_reason(profile::END_REASON_TARGET_EXITED);
+  const NothingContext context = ContextOf(profile);
+  for (const Advice& advice : kAdvices) {
+    const std::string remedy = Explain(advice.missing, context).remedy;
+    EXPECT_THAT(remedy,
+                StartsWith("the process has ended, so start another, whose number is PID; "));
+    EXPECT_THAT(remedy, HasSubstr(absl::StrCat(advice.command, " PID`")));
+    EXPECT_EQ(remedy.find("4711"), std::string::npos) << remedy;
+  }
 }
 
 TEST(NothingMeasuredTest, ShorterExperimentsAreAdvisedWhereTheyAreLong) {
@@ -144,7 +178,8 @@ TEST(NothingMeasuredTest, RemedyNamesWhatTheProgramHas) {
 TEST(NothingMeasuredTest, RemedyNamesTheProgramThatALauncherRan) {
   NothingContext context;
   context.programs = {"mpirun", "solver", true};
-  context.next = {"coz run -b %solver", "coz run --unit=function"};
+  context.next.again = "coz run -b %solver";
+  context.next.widened = "coz run --unit=function";
   EXPECT_EQ(OneSentence(Explain(MissingPart::kSampleInScope, context)),
             "nothing was measured: no sample fell on a line in scope; the program that mpirun ran "
             "is solver; take it in with `coz run --unit=function`");
