@@ -1,5 +1,6 @@
 #include "coz/shared/control_mapping.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ bool IsChildOfSupervisor(const char* control_path) {
 void Complain(const char* control_path, int fd, const char* what) {
   if (!IsChildOfSupervisor(control_path)) return;
   static constexpr char kPrefix[] = "coz: the program runs without the profiler: ";
-  char line[256];
+  char line[384];
   const int length = snprintf(line, sizeof(line), "%s%s\n", kPrefix, what);
   if (length <= 0) return;
   (void)!write(STDERR_FILENO, line, std::min(static_cast<size_t>(length), sizeof(line) - 1));
@@ -47,20 +48,6 @@ const char* WhyNoMemory() {
            "(RLIMIT_AS); raise it with: ulimit -v unlimited";
   }
   return "the memory shared with its supervisor cannot be mapped";
-}
-
-const char* Explain(MapFault fault) {
-  switch (fault) {
-    case MapFault::kNone:
-      break;
-    case MapFault::kNoFile:
-      return "its supervisor cannot be reached (is it in another container?)";
-    case MapFault::kOtherVersion:
-      return "the supervisor is of another version; use the coz command this library came with";
-    case MapFault::kNoMemory:
-      return WhyNoMemory();
-  }
-  return "";
 }
 
 // A debugger would stop at each sample's SIGTRAP as at a breakpoint of its own. strace would print
@@ -96,6 +83,25 @@ void* FarFromCode() {
 }
 
 }  // namespace
+
+const char* Explain(MapFault fault, int error) {
+  switch (fault) {
+    case MapFault::kNone:
+      break;
+    case MapFault::kNoFile:
+      // The kernel asks what ptrace(2) asks before it opens a file in /proc/PID/fd.
+      return error == EACCES || error == EPERM
+                 ? "it may not open the memory of its supervisor, which has another user or more "
+                   "capabilities; start coz itself with those of the program, as with `setpriv … "
+                   "coz run`"
+                 : "its supervisor cannot be reached (is it in another container?)";
+    case MapFault::kOtherVersion:
+      return "the supervisor is of another version; use the coz command this library came with";
+    case MapFault::kNoMemory:
+      return WhyNoMemory();
+  }
+  return "";
+}
 
 bool FormatControl(int fd) {
   if (ftruncate(fd, sizeof(ControlBlock)) != 0) return false;
@@ -148,10 +154,12 @@ ControlBlock* MapControlBlock() {
   const char* path = getenv(kControlVariable);
   if (path == nullptr) return nullptr;
   const UniqueFd fd(open(path, O_RDWR | O_CLOEXEC));
+  const int open_error = errno;
   const MappedControl mapped = MapControl(fd.get());
   ControlBlock* control = mapped.control;
   if (control == nullptr) {
-    Complain(path, mapped.fault == MapFault::kOtherVersion ? -1 : fd.get(), Explain(mapped.fault));
+    Complain(path, mapped.fault == MapFault::kOtherVersion ? -1 : fd.get(),
+             Explain(mapped.fault, fd.ok() ? 0 : open_error));
     return nullptr;
   }
   madvise(control, kControlMappingBytes, MADV_DONTDUMP);

@@ -41,6 +41,9 @@ MappedControl MapControl(int fd, uint64_t mapped_bytes = kControlMappingBytes);
 // where that fails; what is there then belongs to no session.
 bool PlaceControl(int fd, const SlotPlaces& places, ControlBlock* at);
 
+// Why a process has no block: a clause, and what to do about it. `error`: errno of the open.
+const char* Explain(MapFault fault, int error);
+
 // The block that the environment names, if this process is to be profiled.
 ControlBlock* MapControlBlock();
 

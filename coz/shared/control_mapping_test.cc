@@ -5,15 +5,19 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <string>
 
 #include "coz/base/unique_fd.h"
 #include "coz/shared/carry_over.h"
 #include "coz/shared/control_block.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace coz::shared {
 namespace {
+
+using ::testing::HasSubstr;
 
 class ControlMappingTest : public ::testing::Test {
  protected:
@@ -108,6 +112,14 @@ TEST_F(ControlMappingTest, LongerFileIsMapped) {
 
 TEST_F(ControlMappingTest, NoFileIsToldFromAnotherVersion) {
   EXPECT_EQ(MapControl(-1).fault, MapFault::kNoFile);
+}
+
+TEST_F(ControlMappingTest, WhatMayNotBeOpenedIsNotSaidToBeElsewhere) {
+  for (const int error : {EACCES, EPERM}) {
+    EXPECT_THAT(Explain(MapFault::kNoFile, error),
+                HasSubstr("more capabilities; start coz itself"));
+  }
+  EXPECT_THAT(Explain(MapFault::kNoFile, ENOENT), HasSubstr("in another container?"));
 }
 
 TEST_F(ControlMappingTest, MemoryThatIsNotToBeHadIsToldFromAnotherVersion) {
