@@ -66,6 +66,11 @@ bool ProgramImage::IsStillThere() const {
   return !is_gone && ReadAuxiliaryVector(pid_) == auxiliary_vector_;
 }
 
+// One that ends has no memory from then on. An exec gives it the new one in one step.
+bool ProgramImage::HasBecomeAnother() const {
+  return !IsStillThere() && ReadStatus(pid_).count("VmSize") != 0;
+}
+
 bool ProgramImage::Write(uint64_t address, const void* bytes, size_t count) const {
   errno = 0;
   return pwrite(memory_.get(), bytes, count, static_cast<off_t>(address)) ==

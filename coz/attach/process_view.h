@@ -45,6 +45,8 @@ class ProgramImage {
   explicit ProgramImage(pid_t pid);
   // True where nothing may be known of the process.
   bool IsStillThere() const;
+  // True where the process runs another program by now. Not where it has ended, or is about to.
+  bool HasBecomeAnother() const;
   // Of this program only, whatever the process runs by now. False: errno, or 0 where it is gone.
   bool Write(uint64_t address, const void* bytes, size_t count) const;
 

@@ -83,10 +83,10 @@ class AttachTreeTest : public testing::CozSessionTest {
     command.push_back(absl::StrCat(resident_.pid()));
     StartSession(command);
   }
-  // Whether a thread of process `pid` has had a sample by now.
-  bool IsSampled(pid_t pid) {
+  // Whether a thread of process `pid` has had a sample by now, as the coz says that profiles it.
+  static bool IsSampled(pid_t pid, pid_t coz) {
     const CommandResult asked =
-        testing::RunCommand({Coz(), "threads", "--json", absl::StrCat(session_->pid())});
+        testing::RunCommand({Coz(), "threads", "--json", absl::StrCat(coz)});
     const nlohmann::json table = nlohmann::json::parse(asked.output, nullptr, false);
     if (table.is_discarded()) return false;
     for (const nlohmann::json& group : table["groups"]) {
@@ -96,11 +96,28 @@ class AttachTreeTest : public testing::CozSessionTest {
     }
     return false;
   }
-  bool AwaitSamples(pid_t pid) {
+  static bool AwaitSamples(pid_t pid, pid_t coz) {
     for (int tries = 0; tries < 500; ++tries) {
-      if (IsSampled(pid)) return true;
+      if (IsSampled(pid, coz)) return true;
     }
     return false;
+  }
+  bool AwaitSamples(pid_t pid) { return AwaitSamples(pid, session_->pid()); }
+  // The first process becomes the program anew once the profile has begun.
+  void BecomeAnother(pid_t coz) {
+    const auto begun = [coz] {
+      return testing::RunCommand({Coz(), "points", absl::StrCat("--session=", coz), "--list"})
+          .status;
+    };
+    for (int tries = 0; tries < 1000 && begun() != 0; ++tries) {
+    }
+    EXPECT_EQ(resident_.Ask(absl::StrCat("become ", Puppet("residents"), "\n")), "ready\n");
+  }
+  std::string NewsOfExec(const std::string& attach) const {
+    return absl::StrCat("process ", resident_.pid(),
+                        " has become another program by exec, and is no longer profiled; attach "
+                        "again with: ",
+                        Coz(), " ", attach, " ", resident_.pid());
   }
   // By process, with visits to the named point.
   std::map<pid_t, Done> DoneByProcess(const std::string& point) {
@@ -260,6 +277,30 @@ TEST_F(AttachTreeTest, WithoutTheOptionAChildIsNotInTheProfile) {
   EXPECT_EQ(result.status, 0) << result.errors;
   ExpectAllWork({child}, "handed");
   ExpectAllWork({child}, "work");
+  ExpectRightEnd();
+}
+
+TEST_P(AttachTreeSourceTest, EndsWhereTheProcessBecomesAnotherProgram) {
+  options_.while_running = [this](pid_t coz) { BecomeAnother(coz); };
+  const CommandResult result = Attach({"--duration=60"}, resident_.pid());
+  EXPECT_THAT(result.errors, HasSubstr(NewsOfExec("attach")));
+  EXPECT_THAT(result.errors, Not(HasSubstr("as before")));
+  const profile::Profile profile = Profile();
+  ASSERT_EQ(profile.session_end_size(), 1);
+  EXPECT_EQ(profile.session_end(0).reason(), profile::END_REASON_TARGET_REPLACED);
+  EXPECT_EQ(profile.session_end(0).processes_replaced(), 1u);
+  ExpectRightEnd();
+}
+
+TEST_P(AttachTreeSourceTest, OthersStayInTheProfileWhereOneBecomesAnotherProgram) {
+  options_.while_running = [this](pid_t coz) {
+    BecomeAnother(coz);
+    EXPECT_TRUE(AwaitSamples(children_[0], coz));
+    kill(coz, SIGINT);
+  };
+  const CommandResult result = AttachTree();
+  EXPECT_THAT(result.errors, HasSubstr(NewsOfExec("attach --tree")));
+  EXPECT_THAT(result.errors, HasSubstr("2 processes run on as before"));
   ExpectRightEnd();
 }
 

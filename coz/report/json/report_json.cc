@@ -55,6 +55,8 @@ const char* EndId(profile::EndReason reason) {
       return "duration_reached";
     case profile::END_REASON_PRECISION_REACHED:
       return "precision_reached";
+    case profile::END_REASON_TARGET_REPLACED:
+      return "target_replaced";
     case profile::END_REASON_INTERRUPTED:
       return "interrupted";
     default:

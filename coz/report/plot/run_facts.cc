@@ -33,6 +33,8 @@ std::string HowItEnded(const profile::SessionEnd* end) {
       return "the time asked for was over";
     case profile::END_REASON_PRECISION_REACHED:
       return "the intervals were as narrow as asked for";
+    case profile::END_REASON_TARGET_REPLACED:
+      return "the program became another one by exec";
     case profile::END_REASON_INTERRUPTED:
       return "interrupted";
     default:

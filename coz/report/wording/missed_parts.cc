@@ -36,9 +36,17 @@ std::vector<std::string> NotesOfMissedParts(const profile::Profile& profile) {
     sum.set_points_without_slot(sum.points_without_slot() + end.points_without_slot());
     sum.set_modules_without_slot(sum.modules_without_slot() + end.modules_without_slot());
     sum.set_paths_without_slot(sum.paths_without_slot() + end.paths_without_slot());
+    sum.set_processes_replaced(sum.processes_replaced() + end.processes_replaced());
   }
   std::vector<std::string> notes;
   AddBrokenUnwinds(sum.broken_unwinds(), sum.total_samples(), &notes);
+  if (sum.processes_replaced() > 0) {
+    notes.push_back(absl::StrCat(Counted(sum.processes_replaced(), "process"),
+                                 sum.processes_replaced() == 1
+                                     ? " became another program by exec, and was"
+                                     : " became other programs by exec, and were",
+                                 " profiled only until then; attach again to have the rest"));
+  }
   if (sum.threads_without_slot() > 0) {
     notes.push_back(absl::StrCat(
         "a thread found all places for threads taken, ", Times(sum.threads_without_slot()),

@@ -38,6 +38,15 @@ TEST_F(MissedPartsTest, BrokenCallChainsAreAShareOfAllSessions) {
   EXPECT_THAT(NotesOfMissedParts(profile_), ElementsAre(HasSubstr("6 % of the samples")));
 }
 
+TEST_F(MissedPartsTest, ProcessesThatBecameOtherProgramsAreNamed) {
+  end_.set_processes_replaced(1);
+  EXPECT_THAT(NotesOfMissedParts(profile_),
+              ElementsAre(AllOf(HasSubstr("1 process became another program by exec"),
+                                HasSubstr("attach again"))));
+  profile_.add_session_end()->set_processes_replaced(1);
+  EXPECT_THAT(NotesOfMissedParts(profile_), ElementsAre(HasSubstr("2 processes became other")));
+}
+
 TEST_F(MissedPartsTest, EveryFullTableHasItsSentence) {
   end_.set_threads_without_slot(12);
   end_.set_points_without_slot(1);

@@ -185,8 +185,18 @@ void Run::JoinDescendants() {
 
 void Run::PollAttached() {
   attached_->Poll();
+  SayReplaced();
   const std::string unsampled = attached_->TakeThreadsWithoutSamples();
   if (!unsampled.empty()) Say(unsampled);
+}
+
+void Run::SayReplaced() {
+  for (const pid_t pid : attached_->TakeReplaced()) {
+    Say(
+        absl::StrFormat("process %d has become another program by exec, and is no longer profiled; "
+                        "attach again with: %s",
+                        pid, ProfilingCommand(options_.attach_tree ? "--tree" : "")));
+  }
 }
 
 // What has to be undone in a process is done by its threads. Until all can run, or somebody tells
@@ -212,6 +222,7 @@ absl::Status Run::Leave() {
   if (attached_ == nullptr) return absl::OkStatus();
   AwaitStopped();
   absl::Status left = attached_->Leave();
+  SayReplaced();
   const std::vector<pid_t> running = attached_->Running();
   if (!left.ok()) {
     Say(std::string(left.message()));
@@ -399,11 +410,13 @@ void Run::StartExperiments() {
   PursueGoal();
 }
 
-// Until the first process has ended; or the last, where that is asked for and nobody interrupts.
+// Until the first process has ended; or the last, where that is asked for and nobody interrupts. Of
+// those that were there before, until none is profiled any more.
 bool Run::IsToGoOn() {
   if (attached_ != nullptr) {
     const bool is_told_to_end = inbox_.interrupted() || ended_by_duration_ || ended_by_goal_;
-    return !child_->exit_state().exited && !(is_told_to_end && (!scheduler_ || scheduler_->done()));
+    return !child_->exit_state().exited && !attached_->Running().empty() &&
+           !(is_told_to_end && (!scheduler_ || scheduler_->done()));
   }
   if (!child_->exit_state().exited) return true;
   if (!options_.until_last || inbox_.interrupted() || ended_by_duration_ || ended_by_goal_) {
@@ -577,10 +590,12 @@ RunResult Run::Finish() {
                                     : ended_by_duration_   ? profile::END_REASON_DURATION_REACHED
                                     : ended_by_goal_       ? profile::END_REASON_PRECISION_REACHED
                                     : inbox_.interrupted() ? profile::END_REASON_INTERRUPTED
-                                                           : profile::END_REASON_TARGET_EXITED;
+                                    : attached_ != nullptr && !child_->exit_state().exited
+                                        ? profile::END_REASON_TARGET_REPLACED
+                                        : profile::END_REASON_TARGET_EXITED;
   LookForNeighbours();
   const experiment::TargetSnapshot last = target_->Read();
-  recorder_->WriteProcesses(*processes_);
+  recorder_->WriteProcesses(*processes_, attached_ != nullptr ? attached_->replaced() : 0);
   const std::vector<ThreadUse> threads = threads_->Threads();
   recorder_->WriteThreads(threads, ThreadCounterNames(control_.block()));
   recorder_->WriteEnd(reason, result.exit, last, SwitchesOfRun(last), counters,

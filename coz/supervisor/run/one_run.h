@@ -77,6 +77,7 @@ class Run : public experiment::ExperimentSink {
   absl::Status ChooseSchedule();
   void JoinDescendants();
   void PollAttached();
+  void SayReplaced();
   void FillBlock();
   void TakeSlots();
   void BeginRecords(report::ProfileWriter writer);

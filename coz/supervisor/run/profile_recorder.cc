@@ -385,8 +385,9 @@ void ProfileRecorder::WritePointChange(const PointCame& came) {
   Append(chunk);
 }
 
-void ProfileRecorder::WriteProcesses(const ProcessWatch& watch) {
+void ProfileRecorder::WriteProcesses(const ProcessWatch& watch, size_t replaced) {
   processes_ = watch.seen();
+  processes_replaced_ = replaced;
   profile::Profile chunk;
   for (const ProcessWatch::Process& process : watch.processes()) {
     profile::Process* written = chunk.add_process();
@@ -446,6 +447,7 @@ void ProfileRecorder::WriteEnd(profile::EndReason reason, const ExitState& exit,
   end->set_experiments(static_cast<uint64_t>(written_.experiment_size() - experiments_before_));
   end->set_inserted_delay_ns(last.global_delay_ns);
   end->set_processes(processes_);
+  end->set_processes_replaced(processes_replaced_);
   end->set_thread_switches(switches.switches);
   end->set_switch_cost_ns(switches.cost_ns);
   end->set_broken_unwinds(counters.broken_unwinds);

@@ -68,8 +68,9 @@ class ProfileRecorder {
                 const RunCounters& counters,
                 const std::vector<NeighbourWatch::Neighbour>& neighbours);
 
-  // The processes that were profiled; before WriteEnd.
-  void WriteProcesses(const ProcessWatch& watch);
+  // The processes that were profiled, of which so many became other programs that are not; before
+  // WriteEnd.
+  void WriteProcesses(const ProcessWatch& watch, size_t replaced);
 
   // What its threads have done. `counters`: names of the places that `visits` are of.
   void WriteThreads(const std::vector<ThreadUse>& threads,
@@ -113,6 +114,7 @@ class ProfileRecorder {
   bool end_to_end_ = false;
   size_t written_binaries_ = 0;
   uint64_t processes_ = 0;
+  size_t processes_replaced_ = 0;
   std::set<experiment::UnitId> written_units_;
   std::set<uint32_t> written_points_;
   experiment::TargetSnapshot between_start_;

@@ -34,6 +34,9 @@ namespace {
 // How often no new thread is found before none is sought.
 constexpr int kLooksForThreads = 5;
 
+// After so many, an exec is looked for that nobody has announced.
+constexpr int kLooksWithoutExec = 50;
+
 // CPU time that a thread has used, and whether it might go on now.
 struct Progress {
   bool is_runnable = false;
@@ -319,8 +322,23 @@ bool AttachedProcess::knows_threads() const {
   return looks_without_thread_ >= kLooksForThreads || HasEnded();
 }
 
+// The new program has no handler of samples. Events do not survive an exec, and none is to come
+// back. Nobody waits for what its threads owed.
+void AttachedProcess::LookForExec() {
+  looks_without_exec_ = 0;
+  if (has_left_by_exec_ || !injector_->image().HasBecomeAnother() || HasEnded()) return;
+  has_left_by_exec_ = true;
+  is_in_exec_ = true;
+  looks_without_thread_ = kLooksForThreads;
+  SampleByEvents(false);
+  shared::ProcessSlot* const slot = Slot();
+  if (slot != nullptr) slot->state.store(shared::ProcessState::kChanging);
+}
+
 void AttachedProcess::Poll() {
   if (HasEnded()) return;
+  if (is_in_exec_ || ++looks_without_exec_ >= kLooksWithoutExec) LookForExec();
+  if (has_left_by_exec_) return;
   shared::ProcessSlot* const slot = Slot();
   if (slot == nullptr) return;
   const bool is_in_exec =
@@ -392,6 +410,7 @@ std::string AttachedProcess::WhyNotChangeCode() {
   constexpr timespec kLook = {0, 2 * kNsPerMs};
   constexpr int kMostLooks = 2500;
   constexpr int kMostInVain = 50;
+  if (has_left_by_exec_) return "it has become another program by exec";
   if (!changes_code_) {
     const absl::Status prepared = injector_->ChangeCode(/*is_first=*/true);
     if (!prepared.ok()) return std::string(prepared.message());
@@ -427,7 +446,9 @@ std::string AttachedProcess::WhyNotChangeCode() {
 }
 
 // A thread that cannot be stopped now answers with its next sample.
-void AttachedProcess::ChangeCode() { (void)injector_->ChangeCode(/*is_first=*/false); }
+void AttachedProcess::ChangeCode() {
+  if (!has_left_by_exec_) (void)injector_->ChangeCode(/*is_first=*/false);
+}
 
 // Nobody asks for code any more. A thread may be at what was asked for last.
 absl::Status AttachedProcess::EndSignals() {

@@ -79,9 +79,15 @@ class AttachedProcess {
   // Its number may be another process's by now.
   bool HasEnded() const;
   bool is_adopted() const { return is_adopted_; }
+  // Since it has become another program by exec, which has no part of the profile. Its number may
+  // still be looked for.
+  bool has_left_by_exec() const { return has_left_by_exec_; }
 
   // At least every 50 ms: new threads, and an exec.
   void Poll();
+  // Looks for an exec alone. Poll does so where the process has said that it begins one, and now
+  // and then, as Go's is not announced.
+  void LookForExec();
   // Suspends samples of perf events, or resumes them.
   void SetSampling(bool on);
   // From now on CPU timers sample it. False: it stays with its events.
@@ -133,6 +139,8 @@ class AttachedProcess {
   std::set<pid_t> unblocked_;  // threads whose mask is to be given back
   bool is_suspended_ = false;
   bool is_in_exec_ = false;
+  bool has_left_by_exec_ = false;
+  int looks_without_exec_ = 0;
 };
 
 }  // namespace coz::supervisor

@@ -188,9 +188,18 @@ std::vector<std::string> AttachedTree::JoinDescendants(int control_fd) {
 std::vector<pid_t> AttachedTree::Running() const {
   std::vector<pid_t> running;
   for (const AttachedProcess& process : processes_) {
-    if (!process.HasEnded()) running.push_back(process.pid());
+    if (!process.HasEnded() && !process.has_left_by_exec()) running.push_back(process.pid());
   }
   return running;
+}
+
+std::vector<pid_t> AttachedTree::TakeReplaced() {
+  std::vector<pid_t> replaced;
+  for (const AttachedProcess& process : processes_) {
+    if (!process.has_left_by_exec() || process.is_adopted()) continue;
+    if (replaced_.insert(process.pid()).second) replaced.push_back(process.pid());
+  }
+  return replaced;
 }
 
 std::string AttachedTree::TakeThreadsWithoutSamples() {
@@ -278,6 +287,7 @@ absl::Status AttachedTree::Leave() {
   AwaitForked();
   AdoptForked();
   for (AttachedProcess& process : processes_) {
+    process.LookForExec();
     const absl::Status left = process.Leave();
     if (all.ok() || (absl::IsCancelled(all) && !left.ok())) all = left;
   }

@@ -13,6 +13,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <deque>
 #include <set>
 #include <string>
@@ -39,8 +40,13 @@ class AttachedTree {
   // point, the later ones get less time for it, so that the profile begins.
   std::vector<std::string> JoinDescendants(int control_fd);
 
-  // Those that run, the first one included.
+  // Those that run, the first one included. Not those that have become another program by exec.
   std::vector<pid_t> Running() const;
+
+  // Those that have become another program since the last call, but for children that were forked
+  // meanwhile: many are made for that.
+  std::vector<pid_t> TakeReplaced();
+  size_t replaced() const { return replaced_.size(); }  // in all
 
   // Once, when all threads are known: a sentence on those that get no samples.
   std::string TakeThreadsWithoutSamples();
@@ -72,6 +78,7 @@ class AttachedTree {
   shared::ControlBlock* control_ = nullptr;
   std::deque<AttachedProcess> processes_;
   std::set<pid_t> seen_;
+  std::set<pid_t> replaced_;
   TreeMembers members_;
   bool has_told_of_threads_ = false;
   bool is_suspended_ = false;

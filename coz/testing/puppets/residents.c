@@ -11,6 +11,7 @@
  *           times, and ends; prints how many ended well
  *   true N  the same with children that become /bin/true
  *   told N  the same with children that set a variable and become a shell that looks at it
+ *   become F  becomes program F itself; its children go on
  *   exec F  makes one that becomes program F for a minute, and prints its number
  *   state   prints what a profiler might have changed in the first process and in its children: the
  *           disposition of SIGTRAP, and the number of descriptors
@@ -228,6 +229,7 @@ int main(int argc, char** argv) {
     if (strncmp(line, "told ", 5) == 0) {
       printf("%d\n", make_short_children(atoi(line + 5), "/bin/sh"));
     }
+    if (strncmp(line, "become ", 7) == 0) execl(line + 7, line + 7, (char*)NULL);
     if (strncmp(line, "exec ", 5) == 0) printf("%d\n", make_other_program(line + 5));
     fflush(stdout);
   }
