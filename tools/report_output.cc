@@ -81,6 +81,7 @@ void PrintProcesses(const supervisor::RunResult& result) {
         "folder or mounts, as the profiler cannot be reached from there; to have them in the "
         "report, run coz itself as that user, or there");
   }
+  if (result.unpreloaded.pid != 0) Say(result.unpreloaded.Text());
   if (result.processes_unfollowed > 0) {
     Say(absl::StrFormat(
         "%s not profiled, for which the program called clone() itself to share memory or "

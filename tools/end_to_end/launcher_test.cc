@@ -1,5 +1,6 @@
 // A stranger's first run of a program that another one starts (mpirun, timeout, env, a shell): what
 // coz says names the program, and the command that it prints profiles it.
+#include <filesystem>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -42,6 +43,14 @@ TEST_F(LauncherTest, RefusalPrintsTheCommandThatProfilesItsProgram) {
   EXPECT_THAT(refused.errors, HasSubstr("--binary-scope=%busy --follow=all --- "));
   Paste(refused.errors);
   EXPECT_GT(SamplesInRun(Profile())["spin"], 10u);
+}
+
+TEST_F(LauncherTest, RefusalNamesTheFileBehindALink) {
+  std::filesystem::create_symlink(Puppet("busy"), Path("server"));
+  const CommandResult refused = Run({}, {Puppet("starter"), "./server", "1"});
+  EXPECT_THAT(refused.errors, HasSubstr("if it only starts ./server, run "));
+  EXPECT_THAT(refused.errors, HasSubstr("--binary-scope=%busy --follow=all --- "));
+  Paste(refused.errors);
 }
 
 TEST_F(LauncherTest, RefusalKeepsTheOptions) {
@@ -93,6 +102,28 @@ TEST_F(LauncherTest, EndNamesTheProgramThatAScopeMissed) {
   EXPECT_THAT(nothing.errors, HasSubstr("--binary-scope=%bussy matched no binary in which samples "
                                         "were taken; the program that ran is busy\n"));
   Paste(nothing.errors);
+}
+
+// What of the launcher is missing tells nothing, and the same command would measure as little.
+TEST_F(LauncherTest, EndSaysThatTheEnvironmentWasCleared) {
+  const CommandResult nothing = Run({"--follow=all", "-b", "%busy", "--progress=spin"},
+                                    {"/usr/bin/env", "-i", Puppet("busy"), "1"});
+  EXPECT_EQ(nothing.output, "hello\nbye\n");
+  EXPECT_THAT(nothing.errors, HasSubstr(" (busy) was started without LD_PRELOAD, and is not "
+                                        "profiled; put coz behind what clears the environment"));
+  for (const char* no_help : {"spin", "%busy", " again"}) {
+    EXPECT_THAT(nothing.errors, Not(HasSubstr(no_help)));
+  }
+}
+
+TEST_F(LauncherTest, EndSaysThatTheUserHasChanged) {
+  const CommandResult nothing = Run({"--follow=all", "-b", "%sleep", "--progress=spin"},
+                                    {"setpriv", "--reuid=65534", "--clear-groups", "sleep", "0.5"});
+  if (nothing.status != 0) GTEST_SKIP() << "required: the right to change the user";
+  EXPECT_THAT(nothing.errors, HasSubstr("after it had changed its user"));
+  for (const char* no_help : {"spin", "%sleep", " again"}) {
+    EXPECT_THAT(nothing.errors, Not(HasSubstr(no_help)));
+  }
 }
 
 TEST_F(LauncherTest, EndSaysThatTheLauncherFailed) {

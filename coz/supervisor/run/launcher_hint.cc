@@ -1,7 +1,9 @@
 #include "coz/supervisor/run/launcher_hint.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -24,6 +26,7 @@ enum class Known { kNothing, kWhole, kFunctions, kLines };
 
 struct Worker {
   std::string word;  // as it stands in the command
+  std::string file;  // the name that the program's mapping has: links are followed
   Known known = Known::kNothing;
 };
 
@@ -38,10 +41,18 @@ Known WhatIsKnown(const std::string& word) {
   return info->has_function_names() ? Known::kFunctions : Known::kWhole;
 }
 
+// Debian's redis-server is a link to redis-check-rdb.
+std::string FileOf(const std::string& word) {
+  const absl::StatusOr<std::string> path = FindProgram(word);
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::canonical(path.ok() ? *path : word, error);
+  return error ? word.substr(word.rfind('/') + 1) : file.filename().string();
+}
+
 void Consider(absl::string_view word, Worker* best) {
   if (word.empty()) return;
   const Known known = WhatIsKnown(std::string(word));
-  if (known > best->known) *best = {std::string(word), known};
+  if (known > best->known) *best = {std::string(word), FileOf(std::string(word)), known};
 }
 
 // The program among the arguments of which most is known, the first of several. A shell has its
@@ -85,7 +96,7 @@ absl::Status WithCommandForWorker(absl::Status status, const RunOptions& options
   profile::Session session;
   for (const std::string& word : options.command) session.add_command(word);
   *session.mutable_options() = AskedOptions(followed, series);
-  report::FollowWorker(worker.word.substr(worker.word.rfind('/') + 1), session.mutable_options());
+  report::FollowWorker(worker.file, session.mutable_options());
   return absl::Status(
       status.code(), absl::StrFormat("%s; if it only starts %s, run `%s`", Reason(status.message()),
                                      worker.word, report::CommandAgain(session)));

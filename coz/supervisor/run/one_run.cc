@@ -320,12 +320,38 @@ std::vector<std::string> Run::PointNames() const {
 }
 
 void Run::OnNoProgress(uint64_t waited_ns) {
+  if (IsWorkerElsewhere() && unpreloaded_.pid != 0) return Say(unpreloaded_.Text());
   const std::vector<std::string> names = PointNames();
   Say(absl::StrFormat("no progress point was visited in the first %.0f s (%s); still waiting",
                       static_cast<double>(waited_ns) / 1e9,
                       names.empty()
                           ? "the program has none; `coz points` lists functions that would do"
                           : absl::StrCat("the program has ", absl::StrJoin(names, ", "))));
+}
+
+// Only while nothing else is known of what a launcher has started.
+void Run::LookForUnpreloaded(uint64_t now_ns) {
+  constexpr uint64_t kLookNs = 250 * kNsPerMs;
+  if (!options_.is_launcher || unpreloaded_.pid != 0 || now_ns < looked_ns_ + kLookNs) return;
+  looked_ns_ = now_ns;
+  if (OthersRan() || !target_->unit_samples().empty()) return;
+  unpreloaded_ = FindUnpreloaded(control_.block(), child_->pid());
+}
+
+bool Run::OthersRan() const {
+  const std::vector<ProcessWatch::Process>& all = processes_->processes();
+  return std::any_of(all.begin(), all.end(), [&all](const ProcessWatch::Process& process) {
+    return !process.program.empty() && process.program != all.front().program;
+  });
+}
+
+// Whether the started program has only started others that cannot be profiled, so that all that is
+// missing is theirs.
+bool Run::IsWorkerElsewhere() const {
+  const RunCounters counters = shared::ReadRunCounters(control_.block().counters);
+  const bool is_explained = unpreloaded_.pid != 0 || counters.programs_unreachable != 0 ||
+                            counters.programs_foreign != 0 || counters.processes_elsewhere != 0;
+  return options_.is_launcher && is_explained && target_->unit_samples().empty() && !OthersRan();
 }
 
 void Run::Say(const std::string& message) {
@@ -454,6 +480,7 @@ void Run::Loop() {
     target_->Poll();
     processes_->Poll();
     threads_->Poll();
+    LookForUnpreloaded(now_ns);
     if (attached_ != nullptr) PollAttached();
     uint64_t next_ns = now_ns + (now_ns < start_ns_ + kStartNs ? kStartPollNs : kPollNs);
     const bool attached = block.sampler_ready.load(std::memory_order_acquire) != 0;
@@ -535,7 +562,7 @@ SwitchLoad Run::SwitchesOfRun(const experiment::TargetSnapshot& last) const {
 
 // What was named and never came. Of a program that failed before it could come, that tells nothing.
 void Run::SayWhatIsMissing(const std::vector<ThreadUse>& threads) {
-  if (report::FailedEarly(recorder_->written())) return;
+  if (report::FailedEarly(recorder_->written()) || IsWorkerElsewhere()) return;
   const std::string worker = report::FindProgramsRun(recorder_->written()).worker;
   for (const std::string& missing : counted_->Missing()) Say(missing);
   for (const std::string& missing : NeverFound(options_, units_, *outside_, *target_, worker)) {
@@ -561,7 +588,9 @@ RunResult Run::Finish() {
       control_.block().sampler_ready.load(std::memory_order_acquire) != 0 &&
       control_.block().sampler_status.source == sampler::SamplingSource::kNone;
   result.why_is_said = cannot_sample || says_it_awaits_handler_ ||
-                       control_.block().has_complained.load(std::memory_order_relaxed) != 0;
+                       control_.block().has_complained.load(std::memory_order_relaxed) != 0 ||
+                       IsWorkerElsewhere();
+  if (IsWorkerElsewhere()) result.unpreloaded = unpreloaded_;
   if (const UnitIndex::Object* const object = units_.NotShared()) {
     result.not_shared = object->path;
     result.why_not_shared = object->why_no_table;

@@ -76,6 +76,9 @@ class Run : public experiment::ExperimentSink {
   void AnswerRequests();
   absl::Status ChooseSchedule();
   void JoinDescendants();
+  void LookForUnpreloaded(uint64_t now_ns);
+  bool OthersRan() const;
+  bool IsWorkerElsewhere() const;
   void PollAttached();
   void SayReplaced();
   void FillBlock();
@@ -128,6 +131,8 @@ class Run : public experiment::ExperimentSink {
   std::string current_;
   bool head_written_ = false;
   bool says_it_awaits_handler_ = false;
+  UnpreloadedProgram unpreloaded_;
+  uint64_t looked_ns_ = 0;  // for that
   bool ended_by_duration_ = false;
   std::optional<UntilGoal> until_;
   std::optional<UntilGoal> verdicts_;  // where `until_` is not there

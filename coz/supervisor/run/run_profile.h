@@ -24,6 +24,7 @@
 #include "coz/sourcemap/unit_table.h"
 #include "coz/supervisor/points/outside_points.h"
 #include "coz/supervisor/run/earlier_profiles.h"
+#include "coz/supervisor/run/unpreloaded.h"
 #include "coz/supervisor/target/child_process.h"
 #include "coz/supervisor/target/source_choice.h"
 
@@ -109,6 +110,7 @@ struct RunResult {
   bool processes_elsewhere = false;   // started, in another PID namespace
   bool programs_foreign = false;      // started, of 32 bits or with another C library
   bool programs_unreachable = false;  // started after a change of user, root folder or mounts
+  UnpreloadedProgram unpreloaded;     // where the program has only started such ones
   uint32_t processes_unfollowed = 0;  // made by a raw clone that shares memory or descriptors
   std::string missing_unit;  // fixed, given or grouped: no loaded binary in scope has its code
 };

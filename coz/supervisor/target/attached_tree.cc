@@ -10,48 +10,21 @@
 #include <atomic>
 #include <cerrno>
 #include <iterator>
-#include <map>
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/attach/process_view.h"
 #include "coz/base/clock.h"
-#include "coz/base/names_in.h"
 #include "coz/shared/slot_loops.h"
+#include "coz/supervisor/target/descendants.h"
 
 namespace coz::supervisor {
 namespace {
 
 // Of a process that forks without end.
 constexpr int kMostRounds = 50;
-
-// Numbers of all processes, by that of the parent.
-std::multimap<pid_t, pid_t> ReadChildren() {
-  std::multimap<pid_t, pid_t> children;
-  for (const std::string& name : NamesIn("/proc")) {
-    pid_t pid = 0;
-    if (!absl::SimpleAtoi(name, &pid)) continue;
-    const attach::StatusFields status = attach::ReadStatus(pid);
-    if (status.empty()) continue;
-    children.emplace(static_cast<pid_t>(attach::NumberIn(status, "PPid", 0)), pid);
-  }
-  return children;
-}
-
-// Parents before their children.
-std::vector<pid_t> DescendantsOf(pid_t pid) {
-  const std::multimap<pid_t, pid_t> children = ReadChildren();
-  std::vector<pid_t> all = {pid};
-  for (size_t i = 0; i < all.size(); ++i) {
-    const auto [begin, end] = children.equal_range(all[i]);
-    for (auto child = begin; child != end; ++child) all.push_back(child->second);
-  }
-  all.erase(all.begin());
-  return all;
-}
 
 bool IsThere(pid_t pid) {
   const attach::StatusFields status = attach::ReadStatus(pid);
