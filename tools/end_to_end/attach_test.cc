@@ -277,6 +277,27 @@ TEST_F(AttachTest, TimersSampleWherePerfEventsAreForbidden) {
   EXPECT_EQ(resident.End(&status), "right\n");
 }
 
+TEST_F(AttachTest, NamesTheLimitWhereItMayOpenFewFiles) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  Resident resident(TwoPairs());
+  ASSERT_EQ(resident.Line(), "ready\n");
+  const auto limited = [&](const char* limit) {
+    return RunCommand(
+        {"/bin/bash", "-c", absl::StrCat("ulimit ", limit, "; exec \"$0\" \"$@\""), Coz(), "attach",
+         "--experiment-length=0.1", "--duration=1", absl::StrCat(resident.pid())},
+        options_);
+  };
+  for (const char* few : {"-n 16", "-n 24"}) {
+    const CommandResult refused = limited(few);
+    testing::ExpectOneSentence(refused, "Too many open files; coz needs some descriptors");
+    EXPECT_THAT(refused.errors, HasSubstr("ulimit -n 64"));
+  }
+  EXPECT_EQ(limited("-S -n 16").status, 0) << "it may raise that";
+  EXPECT_EQ(limited("-n 64").status, 0);
+  int status = -1;
+  EXPECT_EQ(resident.End(&status), "right\n");
+}
+
 TEST_F(AttachTest, OptionsOfCozRunAreRefusedWithWhatToDoInstead) {
   testing::ExpectOneSentence(Attach(4711, {"--follow=all"}), "attach --tree 4711", 2);
   testing::ExpectOneSentence(Attach(4711, {"--repeat=3"}), "attach --append 4711", 2);

@@ -26,6 +26,7 @@
 #include "coz/supervisor/target/attached_process.h"
 #include "coz/supervisor/target/attached_tree.h"
 #include "coz/supervisor/target/awake_cpus.h"
+#include "coz/supervisor/target/file_limit.h"
 #include "coz/supervisor/target/shared_control.h"
 #include "coz/supervisor/units/unit_index.h"
 
@@ -97,6 +98,7 @@ absl::Status DescribeAttached(RunOptions* options) {
 absl::StatusOr<RunResult> RunProfile(const RunOptions& asked, Series series) {
   RunOptions options = asked;
   if (options.attach_pid != 0) {
+    if (absl::Status room = MakeRoomToAttach(options.attach_pid); !room.ok()) return room;
     if (absl::Status status = DescribeAttached(&options); !status.ok()) return status;
   }
   if (options.command.empty()) {

@@ -1,7 +1,6 @@
 #include "coz/supervisor/target/thread_events.h"
 
 #include <signal.h>
-#include <sys/resource.h>
 
 #include <cerrno>
 #include <cstring>
@@ -11,17 +10,10 @@
 #include "coz/attach/process_view.h"
 #include "coz/base/signal_mask.h"
 #include "coz/sampler/perf_event.h"
+#include "coz/supervisor/target/file_limit.h"
 
 namespace coz::supervisor {
 namespace {
-
-// A program may have more threads than this process may have files.
-void RaiseFileLimit() {
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 absl::Status WhyNoEvents(pid_t pid, int error) {
   if (error == EPERM || error == EACCES) {
