@@ -349,8 +349,7 @@ void AttachedProcess::Poll() {
   if (is_in_exec == is_in_exec_) return;
   is_in_exec_ = is_in_exec;
   if (is_in_exec) {
-    SampleByEvents(false);
-    slot->armed.store(shared::kArmedForExec, std::memory_order_release);
+    LetExecGoOn(slot);
   } else {
     slot->armed.store(slot->image.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     if (!is_suspended_) SampleByEvents(true);
@@ -364,8 +363,20 @@ bool AttachedProcess::LookForThreads() {
   return true;
 }
 
+void AttachedProcess::LetExecGoOn(shared::ProcessSlot* slot) {
+  is_in_exec_ = true;
+  SampleByEvents(false);
+  slot->armed.store(shared::kArmedForExec, std::memory_order_release);
+}
+
+// One that has begun an exec waits until its events are off, but not for ever: it may be about to
+// be the new program, which a sample would end.
 void AttachedProcess::SampleByEvents(bool on) {
   if (events_ == nullptr) return;
+  shared::ProcessSlot* const slot = on ? Slot() : nullptr;
+  const bool is_in_exec = slot != nullptr && slot->state.load(std::memory_order_acquire) ==
+                                                 shared::ProcessState::kChanging;
+  if (is_in_exec) return LetExecGoOn(slot);
   if (on) {
     events_->Enable();
   } else {

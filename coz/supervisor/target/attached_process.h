@@ -115,6 +115,7 @@ class AttachedProcess {
   absl::Status ChooseSource(const Options& options);
   shared::ProcessSlot* Slot() const;
   void SampleByEvents(bool on);
+  void LetExecGoOn(shared::ProcessSlot* slot);
   absl::Status SampleByTimers();
   bool LookForThreads();
   absl::Status EndSignals();

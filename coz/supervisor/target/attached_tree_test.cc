@@ -160,5 +160,27 @@ TEST_F(AttachedTreeTest, AdoptsItsChildrenAndNoProcessOfOthers) {
   EXPECT_EQ(status, 0);
 }
 
+// It waits for that once, and would be the new program by the next look.
+TEST_F(AttachedTreeTest, EventsStayOffWhereAnExecHasBegunSinceTheLastLook) {
+  absl::StatusOr<AttachedTree> tree = AttachedTree::Prepare(resident_.pid(), options_);
+  ASSERT_TRUE(tree.ok()) << tree.status();
+  absl::StatusOr<SharedControl> control = SharedControl::CreateIn(tree->TakeControl());
+  ASSERT_TRUE(control.ok()) << control.status();
+  shared::ControlBlock& block = control->block();
+  block.sampling_period_ns = options_.sampling_period_ns;
+  ASSERT_TRUE(tree->Join(&block).ok());
+  shared::ProcessSlot& slot = block.processes[0];
+  slot.state = shared::ProcessState::kChanging;
+  tree->SetSampling(true);
+  EXPECT_EQ(slot.armed, shared::kArmedForExec);
+  slot.state = shared::ProcessState::kRunning;
+  tree->Poll();
+  EXPECT_EQ(slot.armed, slot.image + 1) << "the exec has failed";
+  block.stop = 1;
+  EXPECT_TRUE(tree->Leave().ok());
+  int status = -1;
+  EXPECT_EQ(resident_.End(&status), "right\n");
+}
+
 }  // namespace
 }  // namespace coz::supervisor
