@@ -334,7 +334,7 @@ void Run::LookForUnpreloaded(uint64_t now_ns) {
   constexpr uint64_t kLookNs = 250 * kNsPerMs;
   if (!options_.is_launcher || unpreloaded_.pid != 0 || now_ns < looked_ns_ + kLookNs) return;
   looked_ns_ = now_ns;
-  if (OthersRan() || !target_->unit_samples().empty()) return;
+  if (HasUnreachable() || OthersRan() || !target_->unit_samples().empty()) return;
   unpreloaded_ = FindUnpreloaded(control_.block(), child_->pid());
 }
 
@@ -345,12 +345,17 @@ bool Run::OthersRan() const {
   });
 }
 
+// From these coz itself has taken LD_PRELOAD, or they are in no sight, and it says why.
+bool Run::HasUnreachable() const {
+  const RunCounters counters = shared::ReadRunCounters(control_.block().counters);
+  return counters.programs_unreachable != 0 || counters.programs_foreign != 0 ||
+         counters.processes_elsewhere != 0;
+}
+
 // Whether the started program has only started others that cannot be profiled, so that all that is
 // missing is theirs.
 bool Run::IsWorkerElsewhere() const {
-  const RunCounters counters = shared::ReadRunCounters(control_.block().counters);
-  const bool is_explained = unpreloaded_.pid != 0 || counters.programs_unreachable != 0 ||
-                            counters.programs_foreign != 0 || counters.processes_elsewhere != 0;
+  const bool is_explained = unpreloaded_.pid != 0 || HasUnreachable();
   return options_.is_launcher && is_explained && target_->unit_samples().empty() && !OthersRan();
 }
 

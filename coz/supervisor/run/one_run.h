@@ -78,6 +78,7 @@ class Run : public experiment::ExperimentSink {
   void JoinDescendants();
   void LookForUnpreloaded(uint64_t now_ns);
   bool OthersRan() const;
+  bool HasUnreachable() const;
   bool IsWorkerElsewhere() const;
   void PollAttached();
   void SayReplaced();
