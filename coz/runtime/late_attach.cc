@@ -4,7 +4,6 @@
 // that is not the thread's own.
 #include <dlfcn.h>
 #include <link.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -217,24 +216,10 @@ bool HasErrno(AttachAnswer answer) {
   return answer == AttachAnswer::kNoFile || answer == AttachAnswer::kNoMemory;
 }
 
-// One that was killed is there until its parent asks for it, which in a container may be never.
-bool IsAwaited(pid_t pid) {
-  const long fd = RawSyscall(SYS_pidfd_open, pid, 0);
-  if (fd < 0) return false;
-  pollfd end = {static_cast<int>(fd), POLLIN, 0};
-  const bool has_ended = RawSyscall(SYS_poll, &end, 1, 0) == 1;
-  RawSyscall(SYS_close, fd);
-  return has_ended;
-}
-
-bool HasSupervisorEnded() {
-  return !runtime_internal::SupervisorLives() || IsAwaited(g_control->supervisor_pid);
-}
-
 AttachAnswer AttachLate(int fd) {
   if (g_control != nullptr && !g_is_late) return AttachAnswer::kPreloaded;
   if (g_control != nullptr && g_process != nullptr) {
-    if (!HasSupervisorEnded()) return AttachAnswer::kInProfile;
+    if (!runtime_internal::SupervisorHasEnded()) return AttachAnswer::kInProfile;
     Leave(/*restores_disposition=*/false);  // its supervisor has ended without
   }
   const shared::MappedControl mapped = shared::MapControl(fd);

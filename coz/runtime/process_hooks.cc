@@ -2,6 +2,7 @@
 // threads, and children of vfork that have borrowed one.
 #include "coz/runtime/process_hooks.h"
 
+#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -36,18 +37,30 @@ void NoteForeignProgram() {
   g_control->counters.programs_foreign.store(1, std::memory_order_relaxed);
 }
 
+// Of the thread that execs, and of the program that it becomes.
+bool g_blocks_samples = false;
+
+void BlockSamples(bool blocks) {
+  const uint64_t samples = uint64_t{1} << (sampler::kSamplingSignal - 1);
+  RawSyscall(SYS_rt_sigprocmask, blocks ? SIG_BLOCK : SIG_UNBLOCK, &samples, nullptr,
+             sizeof(samples));
+  g_blocks_samples = blocks;
+}
+
 // The supervisor has opened the events of a process that it has attached to, and switches them off
 // when it sees the process change. If it is gone, its events are too. In a child of fork it may not
-// have opened any.
+// have opened any. It may be busy for seconds, with other processes or for want of a CPU. A sample
+// would end the new program; where the supervisor never comes, as when it is stopped, the program
+// rather has its signal blocked.
 void AwaitEventsOff() {
   constexpr timespec kLook = {0, kNsPerMs};
-  constexpr int kMostLooks = 1000;
-  for (int i = 0;
-       i < kMostLooks && g_process->armed.load(std::memory_order_acquire) != shared::kArmedForExec;
-       ++i) {
-    if (!runtime_internal::SupervisorLives()) return;
+  constexpr int kMostLooks = 30'000;
+  for (int i = 0; i < kMostLooks; ++i) {
+    if (g_process->armed.load(std::memory_order_acquire) == shared::kArmedForExec) return;
+    if (runtime_internal::SupervisorHasEnded()) return;
     RawSyscall(SYS_nanosleep, &kLook, nullptr);
   }
+  BlockSamples(true);
 }
 
 void PrepareProcessForExec() {
@@ -60,6 +73,7 @@ void PrepareProcessForExec() {
 }
 
 void ResumeProcessAfterFailedExec() {
+  if (g_blocks_samples) BlockSamples(false);
   sampler::ResumeAfterFailedExec();
   g_process->state.store(shared::ProcessState::kRunning, std::memory_order_release);
 }

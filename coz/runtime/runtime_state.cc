@@ -1,5 +1,6 @@
 #include "coz/runtime/runtime_state.h"
 
+#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -80,5 +81,15 @@ shared::ThreadSlot* CurrentSlot() {
 }
 
 bool SupervisorLives() { return RawSyscall(SYS_kill, g_control->supervisor_pid, 0) != -ESRCH; }
+
+bool SupervisorHasEnded() {
+  if (!SupervisorLives()) return true;
+  const long fd = RawSyscall(SYS_pidfd_open, g_control->supervisor_pid, 0);
+  if (fd < 0) return false;
+  pollfd end = {static_cast<int>(fd), POLLIN, 0};
+  const bool has_ended = RawSyscall(SYS_poll, &end, 1, 0) == 1;
+  RawSyscall(SYS_close, fd);
+  return has_ended;
+}
 
 }  // namespace coz::runtime::runtime_internal

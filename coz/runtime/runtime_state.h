@@ -40,8 +40,11 @@ void OccupySlot(shared::ThreadSlot& slot);
 // was profiled, gets one with its first sample or wrapped call, and starts level.
 shared::ThreadSlot* CurrentSlot();
 
-// Of g_control.
+// Of g_control. One that was killed lives until its parent asks for it, which in a container may be
+// never.
 bool SupervisorLives();
+// Sees that, too. Has a descriptor for a moment.
+bool SupervisorHasEnded();
 
 }  // namespace coz::runtime::runtime_internal
 
