@@ -249,7 +249,8 @@ std::string CommonFolder(const std::vector<std::string>& paths) {
 }
 
 std::string PluralOf(absl::string_view noun) {
-  return absl::ConsumeSuffix(&noun, "ry") ? absl::StrCat(noun, "ries") : absl::StrCat(noun, "s");
+  if (absl::ConsumeSuffix(&noun, "ry")) return absl::StrCat(noun, "ries");
+  return absl::StrCat(noun, absl::EndsWith(noun, "ss") ? "es" : "s");
 }
 
 std::string Counted(uint64_t n, absl::string_view noun) {

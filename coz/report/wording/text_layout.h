@@ -29,7 +29,7 @@ std::string Printable(absl::string_view text);
 // The text with a capital at its beginning, where that is a small letter of ASCII.
 std::string Capitalized(absl::string_view text);
 
-// "samples", "binaries".
+// "samples", "binaries", "processes".
 std::string PluralOf(absl::string_view noun);
 
 // "1 sample", "2 samples".

@@ -25,6 +25,7 @@ TEST(TextLayoutTest, OnlyOneIsCountedWithoutAnS) {
   EXPECT_EQ(Counted(2, "sample"), "2 samples");
   EXPECT_EQ(Counted(1, "binary"), "1 binary");
   EXPECT_EQ(Counted(2, "binary"), "2 binaries");
+  EXPECT_EQ(Counted(2, "process"), "2 processes");
 }
 
 TEST(TextLayoutTest, WidthCountsColumnsNotBytes) {
