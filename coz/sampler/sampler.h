@@ -13,10 +13,10 @@
 // the program left it, on the alternate stack where the program has set one; it may sleep. errno is
 // kept. A sample that comes while the callback of the same thread is active is counted and dropped.
 //
-// example/count_samples.cc is this as a whole program:
+// example/example.cc is this as a whole program, with a function `void Count(const Sample& sample)`:
 //
 //   coz::sampler::SamplerOptions options;
-//   options.callback = +[](const coz::sampler::Sample& sample) { periods += sample.weight; };
+//   options.callback = Count;
 //   const coz::sampler::SamplerStatus status = coz::sampler::StartSampler(options);
 #ifndef COZ_SAMPLER_SAMPLER_H_
 #define COZ_SAMPLER_SAMPLER_H_

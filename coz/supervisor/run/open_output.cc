@@ -55,8 +55,7 @@ absl::Status CheckProgram(const RunOptions& options, const std::string& program,
   }
   return absl::FailedPreconditionError(absl::StrFormat(
       "cannot append to %s: it is of %s, and this run is of another %s, so their experiments "
-      "cannot "
-      "be added up; write to another file with `%s`, and compare both with `coz diff`",
+      "cannot be added up; write to another file with `%s`, and compare both with `coz diff`",
       options.output, earlier.front().Text(),
       earlier.front().path == own.path ? "build" : absl::StrCat("program (", own.Text(), ")"),
       ProfilingCommand("-o FILE")));
