@@ -13,7 +13,7 @@
 // the program left it, on the alternate stack where the program has set one; it may sleep. errno is
 // kept. A sample that comes while the callback of the same thread is active is counted and dropped.
 //
-// example/example.cc is this as a whole program, with a function `void Count(const Sample& sample)`:
+// example/example.cc is this as a whole program; there is a `void Count(const Sample& sample)`:
 //
 //   coz::sampler::SamplerOptions options;
 //   options.callback = Count;
