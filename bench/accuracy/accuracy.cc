@@ -38,6 +38,7 @@ struct Arguments {
   TruthOptions truth;
   std::string peer;
   std::vector<std::string> only;
+  std::vector<std::string> labels;
   std::vector<double> speedups = {0.25, 0.5, 0.75};
   // Measure the truth again while the profiler samples the program and pauses nothing. This shows
   // what sampling itself changes.
@@ -47,6 +48,10 @@ struct Arguments {
   bool crowded = false;
   bool waits = false;
   bool wide = false;
+  // Programs that are drawn at random, or given by a text, instead of those that are written.
+  int random = 0;
+  int first_plan = 1;
+  std::vector<std::string> plans;
 
   bool HasSessions() const { return prediction.seconds > prediction.session_seconds; }
   double SessionSeconds() const {
@@ -96,26 +101,48 @@ std::string Show(const std::optional<report::Estimate>& estimate) {
                          Percent(estimate->high));
 }
 
+std::string NameOf(const Case& one_case) {
+  return one_case.plan.empty() ? one_case.name : absl::StrCat(one_case.name, " ", one_case.plan);
+}
+
+// Whether it is one of those that are asked for; none: all are.
+bool IsAmong(const std::vector<std::string>& wanted, const std::string& name) {
+  return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+}
+
 class Study {
  public:
   explicit Study(const Arguments& arguments) : arguments_(arguments) {}
 
   void Run() {
     PrintHead();
-    for (const Case& one_case : AllCases()) {
-      if (!Wanted(one_case)) continue;
-      for (const Line& line : one_case.lines) Measure(one_case, line);
+    for (const Case& one_case : Cases()) {
+      for (const Line& line : one_case.lines) {
+        if (IsAmong(arguments_.labels, line.label)) Measure(one_case, line);
+      }
     }
     PrintTail();
   }
 
  private:
+  std::vector<Case> Cases() const {
+    std::vector<Case> cases;
+    for (const std::string& plan : arguments_.plans) cases.push_back(RandomCase(plan));
+    for (int i = 0; i < arguments_.random; ++i) {
+      cases.push_back(RandomCase(absl::StrCat(arguments_.first_plan + i)));
+    }
+    if (!cases.empty()) return cases;
+    for (const Case& one_case : AllCases()) {
+      if (Wanted(one_case)) cases.push_back(one_case);
+    }
+    return cases;
+  }
+
   bool Wanted(const Case& one_case) const {
     if (one_case.is_crowded != arguments_.crowded) return false;
     if (one_case.is_wide != arguments_.wide) return false;
     if (arguments_.only.empty()) return one_case.waits == arguments_.waits;
-    return std::find(arguments_.only.begin(), arguments_.only.end(), one_case.name) !=
-           arguments_.only.end();
+    return IsAmong(arguments_.only, one_case.name);
   }
 
   void PrintHead() const {
@@ -181,9 +208,9 @@ class Study {
     const Truth truth = bare.Result();
     NoteDisturbance(one_case, line, truth, own);
     for (size_t i = 0; i < arguments_.speedups.size(); ++i) {
-      const std::string where = absl::StrFormat("%s %s at %.0f %%", one_case.name, line.label,
+      const std::string where = absl::StrFormat("%s %s at %.0f %%", NameOf(one_case), line.label,
                                                 100 * arguments_.speedups[i]);
-      printf("| %s | %s | %.0f | %s | %s |", one_case.name.c_str(), line.label.c_str(),
+      printf("| %s | %s | %.0f | %s | %s |", NameOf(one_case).c_str(), line.label.c_str(),
              100 * arguments_.speedups[i], Percent(truth.program_speedups[i]).c_str(),
              Percent(truth.spreads[i]).c_str());
       const double real = truth.program_speedups[i];
@@ -250,7 +277,7 @@ class Study {
   }
 
   void Note(const Case& one_case, const Line& line, const std::string& text) {
-    notes_.push_back(absl::StrFormat("%s %s: %s", one_case.name, line.label, text));
+    notes_.push_back(absl::StrFormat("%s %s: %s", NameOf(one_case), line.label, text));
   }
 
   void NoteDisturbance(const Case& one_case, const Line& line, const Truth& truth,
@@ -323,6 +350,7 @@ int Main(int argc, char** argv) {
   app.add_option("--only", arguments.only,
                  "programs (default all but those of --crowded, --waits and --wide)")
       ->delimiter(',');
+  app.add_option("--lines", arguments.labels, "labels of lines (default all)")->delimiter(',');
   app.add_option(
       "--tolerated", arguments.truth.patience.tolerated_disturbance,
       "share of a run that threads may wait for a CPU before it is repeated (default 0.02)");
@@ -341,6 +369,14 @@ int Main(int argc, char** argv) {
   app.add_flag("--waits", arguments.waits, "the programs whose waits are made shorter");
   app.add_flag("--wide", arguments.wide,
                "the programs that have as many threads as there are CPUs for them");
+  app.add_option("--random", arguments.random,
+                 "so many programs that are drawn at random, instead of those that are written")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--first-plan", arguments.first_plan, "number of the first of them (default 1)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--plan", arguments.plans,
+                 "of a program of programs/random.cc, a text or a number; may be given repeatedly")
+      ->allow_extra_args(false);
   app.add_option("--threads", arguments.prediction.threads,
                  "of the programs of --wide (default: one for each CPU but one, at least 2)")
       ->check(CLI::Range(2, 1024));

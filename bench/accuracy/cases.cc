@@ -113,6 +113,12 @@ const std::vector<Case>& AllCases() {
   return *cases;
 }
 
+Case RandomCase(const std::string& plan) {
+  Case drawn = MakeCase("random", "drawn at random", "rounds", {"a", "b"});
+  drawn.plan = plan;
+  return drawn;
+}
+
 std::string RepositoryFile(const std::string& path) {
   std::error_code ignored;
   const std::string own = std::filesystem::read_symlink("/proc/self/exe", ignored).string();

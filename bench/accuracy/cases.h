@@ -33,11 +33,18 @@ struct Case {
   // Its lines wait for the outside (--unit=wait), for a process out of the profile where there is
   // one.
   bool waits = false;
+  // Of programs/random.cc: a number that it is drawn by, or its text. It runs only where it is
+  // asked for. Empty: another program.
+  std::string plan;
   std::vector<Line> lines;
   std::vector<std::string> binary_scope;  // empty: the default
 };
 
+// Programs that are written.
 const std::vector<Case>& AllCases();
+
+// programs/random.cc with this plan.
+Case RandomCase(const std::string& plan);
 
 // Path of a file of the repository: in Bazel's runfiles, else relative to the current folder.
 std::string RepositoryFile(const std::string& path);

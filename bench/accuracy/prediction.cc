@@ -50,6 +50,13 @@ std::vector<std::string> CozCommand(const Case& one_case, const Line& line,
   return command;
 }
 
+Variant UnchangedProgram(const Case& one_case, const PredictionOptions& options) {
+  Variant unchanged;
+  unchanged.threads = options.threads;
+  unchanged.plan = one_case.plan;
+  return unchanged;
+}
+
 std::string ProfilePath(const PredictionOptions& options) {
   return options.scratch_folder + "/profile.pb";
 }
@@ -194,9 +201,8 @@ absl::StatusOr<Prediction> PredictWithCoz(const Case& one_case, const Line& line
   const std::string output = ProfilePath(options);
   const int sessions = static_cast<int>(std::ceil(options.seconds / options.session_seconds));
   const double seconds = options.seconds / sessions;
-  const std::vector<std::string> program =
-      ProgramCommand(ProgramPath(one_case), seconds, options.steps_per_us, /*label=*/"",
-                     /*scale=*/1, options.threads);
+  const std::vector<std::string> program = ProgramCommand(
+      ProgramPath(one_case), seconds, options.steps_per_us, UnchangedProgram(one_case, options));
   const uint64_t seed = experiment::DrawSeed();
   std::string merged;
   size_t first_session = 0;
@@ -276,11 +282,11 @@ absl::StatusOr<Prediction> PredictWithPeer(const std::string& peer, const Case& 
       command.insert(command.end(), {"--binary-scope", pattern});
     }
     command.push_back("---");
-    const absl::StatusOr<std::string> profile = ProfileUndisturbed(
-        command,
-        ProgramCommand(ProgramPath(one_case), seconds, options.steps_per_us, /*label=*/"",
-                       /*scale=*/1, options.threads),
-        seconds, output, options, &prediction);
+    const absl::StatusOr<std::string> profile =
+        ProfileUndisturbed(command,
+                           ProgramCommand(ProgramPath(one_case), seconds, options.steps_per_us,
+                                          UnchangedProgram(one_case, options)),
+                           seconds, output, options, &prediction);
     if (!profile.ok()) return profile.status();
     for (const auto& [s, more] : ParsePeerProfile(*profile, one_case)) {
       totals[s].duration_ns += more.duration_ns;

@@ -22,12 +22,14 @@ bool Parse(const std::string& output, ProgramRun* run) {
 }  // namespace
 
 std::vector<std::string> ProgramCommand(const std::string& program, double seconds,
-                                        double steps_per_us, const std::string& label, double scale,
-                                        int threads) {
+                                        double steps_per_us, const Variant& variant) {
   std::vector<std::string> command = {program, absl::StrFormat("--seconds=%.3f", seconds),
                                       absl::StrFormat("--steps-per-us=%.3f", steps_per_us)};
-  if (!label.empty()) command.push_back(absl::StrFormat("--scale=%s:%.4f", label, scale));
-  if (threads > 0) command.push_back(absl::StrFormat("--threads=%d", threads));
+  if (!variant.label.empty()) {
+    command.push_back(absl::StrFormat("--scale=%s:%.4f", variant.label, variant.scale));
+  }
+  if (variant.threads > 0) command.push_back(absl::StrCat("--threads=", variant.threads));
+  if (!variant.plan.empty()) command.push_back(absl::StrCat("--plan=", variant.plan));
   return command;
 }
 

@@ -33,10 +33,16 @@ struct ProgramRun {
   double Cost(bool is_latency) const { return is_latency ? latency_ns : elapsed_ns / visits; }
 };
 
-// The command of a program that runs for `seconds`. 0 threads: as many as it takes by itself.
+struct Variant {
+  std::string label;  // of the line whose work is scaled; empty: none
+  double scale = 1;
+  int threads = 0;   // 0: as many as it takes by itself
+  std::string plan;  // of programs/random.cc; empty: its default
+};
+
+// The command of a program that runs for `seconds`.
 std::vector<std::string> ProgramCommand(const std::string& program, double seconds,
-                                        double steps_per_us, const std::string& label = "",
-                                        double scale = 1, int threads = 0);
+                                        double steps_per_us, const Variant& variant = {});
 
 // Runs a command whose output holds the figures of a program. `while_running` gets its process.
 absl::StatusOr<ProgramRun> RunAndRead(const std::vector<std::string>& command, double seconds,

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <ostream>
+#include <string>
 
 #include "bench/accuracy/cases.h"
 #include "bench/accuracy/prediction.h"
@@ -13,6 +14,13 @@ namespace coz::accuracy {
 void PrintTo(const Case& one_case, std::ostream* out) { *out << one_case.name; }
 
 namespace {
+
+Variant Shortened(const std::string& label, double scale) {
+  Variant variant;
+  variant.label = label;
+  variant.scale = scale;
+  return variant;
+}
 
 class ProgramsTest : public ::testing::TestWithParam<Case> {};
 
@@ -26,8 +34,8 @@ TEST_P(ProgramsTest, VisitsItsPointAsItIs) {
 
 TEST_P(ProgramsTest, VisitsItsPointWithEachLineShortened) {
   for (const Line& line : GetParam().lines) {
-    const absl::StatusOr<ProgramRun> run =
-        RunAndRead(ProgramCommand(ProgramPath(GetParam()), 0.1, 20, line.label, 0.25), 0.1);
+    const absl::StatusOr<ProgramRun> run = RunAndRead(
+        ProgramCommand(ProgramPath(GetParam()), 0.1, 20, Shortened(line.label, 0.25)), 0.1);
     ASSERT_TRUE(run.ok()) << run.status();
     EXPECT_GT(run->visits, 1) << line.label;
   }
@@ -36,8 +44,10 @@ TEST_P(ProgramsTest, VisitsItsPointWithEachLineShortened) {
 TEST_P(ProgramsTest, VisitsItsPointWithOtherNumbersOfThreadsWhereItIsWide) {
   if (!GetParam().is_wide) return;
   for (const int threads : {2, 3, 8}) {
-    const absl::StatusOr<ProgramRun> run = RunAndRead(
-        ProgramCommand(ProgramPath(GetParam()), 0.1, 20, /*label=*/"", /*scale=*/1, threads), 0.1);
+    Variant variant;
+    variant.threads = threads;
+    const absl::StatusOr<ProgramRun> run =
+        RunAndRead(ProgramCommand(ProgramPath(GetParam()), 0.1, 20, variant), 0.1);
     ASSERT_TRUE(run.ok()) << threads << " threads: " << run.status();
     EXPECT_GT(run->visits, 1) << threads << " threads";
   }
@@ -45,7 +55,9 @@ TEST_P(ProgramsTest, VisitsItsPointWithOtherNumbersOfThreadsWhereItIsWide) {
 
 TEST_P(ProgramsTest, RefusesALabelItDoesNotHave) {
   EXPECT_EQ(
-      testing::RunCommand(ProgramCommand(ProgramPath(GetParam()), 0.1, 20, "none", 0.5)).status, 2);
+      testing::RunCommand(ProgramCommand(ProgramPath(GetParam()), 0.1, 20, Shortened("none", 0.5)))
+          .status,
+      2);
 }
 
 TEST_P(ProgramsTest, HasEachLabelOnOneLineOfItsSource) {
@@ -54,6 +66,17 @@ TEST_P(ProgramsTest, HasEachLabelOnOneLineOfItsSource) {
 
 INSTANTIATE_TEST_SUITE_P(AllCases, ProgramsTest, ::testing::ValuesIn(AllCases()),
                          [](const auto& parameter) { return parameter.param.name; });
+
+TEST(RandomProgramTest, EndsWhateverIsDrawn) {
+  for (int plan = 1; plan <= 40; ++plan) {
+    Variant variant = Shortened("a", 0.5);
+    variant.plan = std::to_string(plan);
+    const absl::StatusOr<ProgramRun> run =
+        RunAndRead(ProgramCommand(ProgramPath(RandomCase(variant.plan)), 0.02, 20, variant), 0.02);
+    ASSERT_TRUE(run.ok()) << "plan " << plan << ": " << run.status();
+    EXPECT_GT(run->visits, 1) << "plan " << plan;
+  }
+}
 
 TEST(PeerProfileTest, AddsUpExperimentsOfOneSpeedup) {
   Case one_case;

@@ -20,10 +20,15 @@ TruthRounds::TruthRounds(const Case& one_case, const Line& line,
 // Returns the least disturbed of as many runs as patience allows. Variant 0 is the unchanged
 // program.
 absl::StatusOr<ProgramRun> TruthRounds::Run(size_t variant) {
-  const std::string program = ProgramPath(case_);
-  const std::vector<std::string> bare = ProgramCommand(
-      program, options_.seconds_per_run, options_.steps_per_us, variant == 0 ? "" : line_.label,
-      variant == 0 ? 1 : 1 - speedups_[variant - 1], options_.threads);
+  Variant changed;
+  if (variant > 0) {
+    changed.label = line_.label;
+    changed.scale = 1 - speedups_[variant - 1];
+  }
+  changed.threads = options_.threads;
+  changed.plan = case_.plan;
+  const std::vector<std::string> bare =
+      ProgramCommand(ProgramPath(case_), options_.seconds_per_run, options_.steps_per_us, changed);
   std::vector<std::string> command = profiler_;
   command.insert(command.end(), bare.begin(), bare.end());
   absl::StatusOr<ProgramRun> best;

@@ -195,9 +195,13 @@ Program::Program(int argc, char** argv) : threads_(ThreadsWithOwnCpu()) {
     } else if (const char* threads = ValueOf(argv[i], "--threads=")) {
       threads_ = atoi(threads);
       if (threads_ < 2) Fail("--threads= takes a number from 2 on", threads);
+    } else if (const char* plan = ValueOf(argv[i], "--plan=")) {
+      plan_ = plan;
     } else {
-      Fail("unknown argument; known: --seconds= --steps-per-us= --scale=LABEL:FRACTION --threads=",
-           argv[i]);
+      Fail(
+          "unknown argument; known: --seconds= --steps-per-us= --scale=LABEL:FRACTION --threads= "
+          "--plan=",
+          argv[i]);
     }
   }
   YieldToSupervisor();

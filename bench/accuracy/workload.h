@@ -107,11 +107,13 @@ int ThreadsWithOwnCpu();
 
 class Program {
  public:
-  // --seconds=S --steps-per-us=N --scale=LABEL:FRACTION --threads=N
+  // --seconds=S --steps-per-us=N --scale=LABEL:FRACTION --threads=N --plan=PLAN
   Program(int argc, char** argv);
 
   // How many threads a program of the wide ones has. By default ThreadsWithOwnCpu().
   int Threads() const { return threads_; }
+  // What a program does that is not written in one file, or the number that it is drawn by.
+  const std::string& Plan() const { return plan_; }
 
   // The number of steps of WORK that take `us`, times the label's scale.
   uint64_t Steps(const char* label, double us);
@@ -135,6 +137,7 @@ class Program {
   double seconds_ = 1;
   double steps_per_us_ = 0;
   int threads_ = 0;
+  std::string plan_ = "1";
   std::string scaled_label_;
   double scale_ = 1;
   bool scaled_ = false;
