@@ -27,7 +27,7 @@ enum class ThreadState : uint32_t { kFree, kReserved, kRunning };
 // A thread has pages of its own, so that the child of fork can put another slot in the place of
 // the one whose addresses it has inherited (thread_slots.h). A freed slot keeps its counters and
 // goes on to another thread.
-inline constexpr size_t kThreadSlotBytes = 24576;
+inline constexpr size_t kThreadSlotBytes = 28672;
 struct alignas(4096) ThreadSlot {
   // First, so that the ledger's address is the slot's. Its number is the index in the block + 1,
   // from when the slot was first taken.

@@ -88,4 +88,11 @@ void CreditSpinning(GlobalLedger& global, ThreadLedger& thread) {
   if (MayBeCrowded(global)) PayForCpu(global, thread, spun_ns);
 }
 
+void CreditSpinningOfLead(ThreadLedger& thread, uint64_t lead_ns) {
+  const uint64_t spun_ns = thread.spinning.Spend(lead_ns);
+  if (spun_ns == 0) return;
+  thread.local_delay_ns.fetch_add(spun_ns, std::memory_order_relaxed);
+  thread.credited_ns.fetch_add(spun_ns, std::memory_order_relaxed);
+}
+
 }  // namespace coz::delay

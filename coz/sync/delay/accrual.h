@@ -142,6 +142,10 @@ struct SampleResult {
   AfterSample next;
 };
 
+// As CreditSpinning, before the thread pays for stretches in progress of others. One of these may
+// be of a thread that has ended the spin and makes no call before it goes on.
+void CreditSpinningOfLead(ThreadLedger& thread, uint64_t lead_ns);
+
 // All that a sample does to delay. In a baseline a sample in the selected unit imposes nothing, but
 // its thread accrues: the thread's calls then cost what they cost in an experiment, and the cost is
 // no part of a slope.

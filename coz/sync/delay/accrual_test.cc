@@ -233,7 +233,26 @@ TEST_F(StretchTest, LongStretchesImposeAtSamples) {
   EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 2);
 }
 
-TEST_F(StretchTest, StretchesOfWhichMuchIsElsewhereImposeAtSamples) {
+// Their first half is in the unit.
+TEST_F(StretchTest, StretchesOfWhichMuchIsElsewhereImposeTheirShareWhereTheyAreAlike) {
+  for (int i = 0; i < 81; ++i) {
+    Run(kPeriodNs / 4);
+    if (i % 2 == 0) Sample(SampledUnit::kSelected);
+    Run(kPeriodNs / 2);
+    if (i % 2 == 1) Sample(SampledUnit::kOther);
+    Run(kPeriodNs / 4);
+    Call(kInside);
+  }
+  const uint64_t before_ns = global_ns() + sampled_.stretches.accrued_ns();
+  Run(kPeriodNs);
+  Call(kInside);
+  const uint64_t imposed_ns = global_ns() + sampled_.stretches.accrued_ns() - before_ns;
+  EXPECT_NEAR(static_cast<double>(imposed_ns) / kPeriodNs, 0.5 * 0.5, 0.05);
+}
+
+// Every other stretch is in the unit. A function that makes the call for several places has one
+// address behind it.
+TEST_F(StretchTest, StretchesThatAreNotAlikeImposeAtSamples) {
   for (int i = 0; i < 80; ++i) {
     Run(kPeriodNs / 2);
     Sample(i % 2 == 0 ? SampledUnit::kSelected : SampledUnit::kOther);

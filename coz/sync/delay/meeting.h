@@ -12,7 +12,10 @@
 // queue that is never full does not depend on who takes them out. Nor does whoever takes a mutex
 // without a condition depend on who had it before.
 //
-// Shape    LatestTime: one moment. MonitorTable, BarrierTable: one per process, found by the
+// Each post of a semaphore lets one thread go on. So whoever takes its last post depends on who has
+// made that. Of several that are left the first is taken, which was made earlier.
+//
+// Shape    LatestTime: one moment. ReleaseTable, BarrierTable: one per process, found by the
 //          address of the object. All zero at first
 // Units    ns of virtual time: CLOCK_MONOTONIC less a thread's local delay
 // Errors   an object whose place another one has taken is forgotten. Its meetings pass no time
@@ -75,13 +78,14 @@ inline uint64_t KeyOfObject(const void* object) {
   return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(object));
 }
 
-// Mutexes that the program uses with a condition, and when each was released last.
-class MonitorTable {
+// Objects, and when each was released last: mutexes that the program uses with a condition, or
+// semaphores.
+class ReleaseTable {
  public:
-  // Returns the last release of `mutex`, a monitor from now on.
-  LatestTime& Add(const void* mutex) {
-    Place& place = PlaceOf(mutex);
-    const uint64_t key = KeyOfObject(mutex);
+  // Returns the last release of `object`, which the table has from now on.
+  LatestTime& Add(const void* object) {
+    Place& place = PlaceOf(object);
+    const uint64_t key = KeyOfObject(object);
     if (place.key.load(std::memory_order_acquire) != key) {
       place.key.store(0, std::memory_order_relaxed);
       place.released.Forget();
@@ -89,11 +93,11 @@ class MonitorTable {
     }
     return place.released;
   }
-  // Null where `mutex` is not known as a monitor.
-  LatestTime* Find(const void* mutex) {
-    Place& place = PlaceOf(mutex);
-    return place.key.load(std::memory_order_acquire) == KeyOfObject(mutex) ? &place.released
-                                                                           : nullptr;
+  // Null where the table does not have `object`.
+  LatestTime* Find(const void* object) {
+    Place& place = PlaceOf(object);
+    return place.key.load(std::memory_order_acquire) == KeyOfObject(object) ? &place.released
+                                                                            : nullptr;
   }
 
  private:
@@ -103,7 +107,7 @@ class MonitorTable {
     LatestTime released;
   };
 
-  Place& PlaceOf(const void* mutex) { return places_[PlaceOfObject<kBits>(KeyOfObject(mutex))]; }
+  Place& PlaceOf(const void* object) { return places_[PlaceOfObject<kBits>(KeyOfObject(object))]; }
 
   Place places_[size_t{1} << kBits];
 };
@@ -154,7 +158,7 @@ class BarrierTable {
 
 // `thread` is about to release `mutex`. `now` reads the clock.
 template <typename Clock>
-void NoteRelease(const GlobalLedger& global, MonitorTable& monitors, const ThreadLedger& thread,
+void NoteRelease(const GlobalLedger& global, ReleaseTable& monitors, const ThreadLedger& thread,
                  const void* mutex, Clock now) {
   LatestTime* released = monitors.Find(mutex);
   if (released == nullptr || !TimePassesAtMeetings(global)) return;
@@ -163,7 +167,7 @@ void NoteRelease(const GlobalLedger& global, MonitorTable& monitors, const Threa
 
 // `thread` has imposed what has accrued, and is about to take `mutex`. `waited` is its own.
 template <typename Clock>
-void GoOnAfterRelease(const GlobalLedger& global, MonitorTable& monitors,
+void GoOnAfterRelease(const GlobalLedger& global, ReleaseTable& monitors,
                       const WaitedMonitors& waited, ThreadLedger& thread, const void* mutex,
                       Clock now) {
   const LatestTime* released = monitors.Find(mutex);
@@ -172,6 +176,23 @@ void GoOnAfterRelease(const GlobalLedger& global, MonitorTable& monitors,
   const uint64_t selection = global.selection.load(std::memory_order_relaxed);
   if (!waited.HasWaited(mutex, selection, now_ns)) return;
   GoOnAfterLatest(global, thread, *released, now_ns);
+}
+
+// `thread` has paid, and is about to post `semaphore`.
+template <typename Clock>
+void NotePost(const GlobalLedger& global, ReleaseTable& semaphores, const ThreadLedger& thread,
+              const void* semaphore, Clock now) {
+  if (!TimePassesAtMeetings(global)) return;
+  semaphores.Add(semaphore).Note(VirtualTimeAt(thread, now()));
+}
+
+// `thread` has taken the last post of `semaphore` that was left, without a wait.
+template <typename Clock>
+void GoOnAfterPost(const GlobalLedger& global, ReleaseTable& semaphores, ThreadLedger& thread,
+                   const void* semaphore, Clock now) {
+  const LatestTime* posted = semaphores.Find(semaphore);
+  if (posted == nullptr || !TimePassesAtMeetings(global)) return;
+  GoOnAfterLatest(global, thread, *posted, now());
 }
 
 }  // namespace coz::delay

@@ -104,7 +104,7 @@ class MonitorTest : public ::testing::Test {
   }
 
   std::unique_ptr<GlobalLedger> global_{new GlobalLedger()};
-  std::unique_ptr<MonitorTable> monitors_{new MonitorTable()};
+  std::unique_ptr<ReleaseTable> monitors_{new ReleaseTable()};
   ThreadLedger releasing_ = {};
   ThreadLedger acquiring_ = {};
   WaitedMonitors waited_ = {};
@@ -159,6 +159,26 @@ TEST_F(MonitorTest, AForgottenMutexIsAddedWithoutTime) {
   for (const int& other : others) monitors_->Add(&other);
   ASSERT_EQ(monitors_->Find(&mutex_), nullptr);
   EXPECT_EQ(monitors_->Add(&mutex_).ns(), 0u);
+}
+
+TEST_F(MonitorTest, WhoTakesAPostOfASemaphoreGoesOnAfterIt) {
+  const auto at = [](uint64_t now_ns) { return [now_ns] { return now_ns; }; };
+  const int semaphore = 0;
+  GoOnAfterPost(*global_, *monitors_, acquiring_, &semaphore, at(1100));
+  EXPECT_EQ(acquiring_.local_delay_ns, 500u) << "nobody has posted it";
+  NotePost(*global_, *monitors_, releasing_, &semaphore, at(1000));
+  GoOnAfterPost(*global_, *monitors_, acquiring_, &semaphore, at(1100));
+  EXPECT_EQ(VirtualTimeAt(acquiring_, 1100), 900u);
+  GoOnAfterPost(*global_, *monitors_, acquiring_, &semaphore, at(2000));
+  EXPECT_EQ(VirtualTimeAt(acquiring_, 2000), 1800u) << "later than the post in any case";
+}
+
+TEST_F(MonitorTest, PostsPassNoTimeWithoutDelay) {
+  const auto at = [](uint64_t now_ns) { return [now_ns] { return now_ns; }; };
+  const int semaphore = 0;
+  global_->selection = 0;
+  NotePost(*global_, *monitors_, releasing_, &semaphore, at(1000));
+  EXPECT_EQ(monitors_->Find(&semaphore), nullptr);
 }
 
 TEST(CallPaceTest, OfCallsInQuickSuccessionFewAreLookedAt) {

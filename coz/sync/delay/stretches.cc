@@ -10,6 +10,8 @@ namespace {
 constexpr uint32_t kLeastSamples = 4;
 // Beyond this number old samples fade.
 constexpr uint8_t kMostSamples = 64;
+// So many samples tell whether stretches are alike.
+constexpr uint32_t kLeastSamplesOfParts = 24;
 // The delay of longer stretches is not spread. One sample too many or too few weighs little there,
 // and the sample tells better than its kind where the thread is.
 constexpr uint64_t kLongPeriods = 3;
@@ -35,6 +37,7 @@ void Stretches::Kind::Halve() {
   selected /= 2;
   given /= 2;
   samples /= 2;
+  for (Part& part : parts) part = {uint8_t(part.counted / 2), uint8_t(part.others / 2)};
 }
 
 void Stretches::Kind::CountSample(SampledUnit sampled) {
@@ -42,6 +45,26 @@ void Stretches::Kind::CountSample(SampledUnit sampled) {
   ++samples;
   if (sampled == SampledUnit::kSelected) ++selected;
   if (sampled == SampledUnit::kGiven) ++given;
+}
+
+void Stretches::Kind::CountPart(SampledUnit sampled, uint64_t position_ns) {
+  if (mean_ns == 0) return;
+  const uint64_t part_ns = uint64_t{mean_ns} * 5 / 4 / kParts + 1;
+  Part& part = parts[std::min<uint64_t>(position_ns / part_ns, kParts - 1)];
+  ++(sampled == SampledUnit::kOther ? part.others : part.counted);
+}
+
+bool Stretches::Kind::IsAlike() const {
+  uint32_t counted = 0;
+  uint32_t elsewhere = 0;
+  uint32_t undecided = 0;  // of the parts in which there are both
+  for (const Part& part : parts) {
+    counted += part.counted;
+    elsewhere += part.others;
+    undecided += std::min(part.counted, part.others);
+  }
+  return counted + elsewhere >= kLeastSamplesOfParts &&
+         2 * undecided <= std::min(counted, elsewhere);
 }
 
 void Stretches::Kind::NoteLength(uint64_t length_ns) {
@@ -69,7 +92,8 @@ Stretches::Kind& Stretches::PlaceFor(const void* site) {
   Kind* const end = &pool();
   Kind* const free = std::find_if(kinds_, end, [](const Kind& kind) { return kind.samples == 0; });
   if (free != end) {
-    *free = {site, 0, 0, 0, 0};
+    *free = {};
+    free->site = site;
     return *free;
   }
   if (pool().samples >= kMostSamples) {
@@ -87,7 +111,7 @@ bool Stretches::IsSpread(const Kind& kind) const {
   if (kind.samples < kLeastSamples || kind.others() == kind.samples) return false;
   if (kind.mean_ns == 0 || kind.mean_ns > kLongPeriods * period_ns_) return false;
   if (kind.others() * 8 <= kind.samples) return true;
-  return uint64_t{kind.mean_ns} * kind.others() * 5 < period_ns_ * kind.samples;
+  return uint64_t{kind.mean_ns} * kind.others() * 5 < period_ns_ * kind.samples || kind.IsAlike();
 }
 
 uint64_t Stretches::DelayPerPeriod(const Kind& kind) const {
@@ -128,7 +152,10 @@ void Stretches::Count(SampledUnit sampled, uint32_t selected_unit, uint64_t peri
     for (Kind& kind : kinds_) kind = {};
     unit_ = selected_unit;
   }
-  PlaceFor(site()).CountSample(sampled);
+  Kind& kind = PlaceFor(site());
+  kind.CountSample(sampled);
+  // Where delay accrues, the time until now is accounted for.
+  if (accrues()) kind.CountPart(sampled, length_ns_);
   lock_pace_.NoteSample(periods);
   wake_pace_.NoteSample(periods, CallPace::kManyLooks);
 }

@@ -188,15 +188,27 @@ class Stretches {
   void SetInProgressForTest(uint64_t selection, uint32_t rate, uint64_t since_ns);
 
  private:
+  // Samples of a kind in one part of its stretches.
+  struct Part {
+    uint8_t counted;  // in the selected unit or the given one
+    uint8_t others;
+  };
+  static constexpr int kParts = 8;
   struct Kind {
     const void* site;  // where the program goes on behind the call; null for the pool
     uint32_t mean_ns;  // running time; 0 until one has been measured
     uint8_t samples;   // up to kMostSamples
     uint8_t selected;
     uint8_t given;
+    // By how far a stretch had come: each is an eighth of 5/4 of the mean length, and the last one
+    // also has all that is later.
+    Part parts[kParts];
 
     uint32_t others() const { return samples - selected - given; }
     void CountSample(SampledUnit sampled);
+    void CountPart(SampledUnit sampled, uint64_t position_ns);
+    // Whether all stretches are alike: how far one has come tells the unit that it is in.
+    bool IsAlike() const;
     void NoteLength(uint64_t length_ns);
     void Halve();
   };
@@ -212,7 +224,7 @@ class Stretches {
   Kind& pool() { return kinds_[kKinds - 1]; }
   bool RunsUnit() const;
   // Whether the kind's delay accrues: nearly all of the kind is in the selected or the given unit,
-  // or the part that is in others is short.
+  // or the part that is in others is short, or its stretches are alike.
   bool IsSpread(const Kind& kind) const;
   // The kind's delay per sampling period.
   uint64_t DelayPerPeriod(const Kind& kind) const;

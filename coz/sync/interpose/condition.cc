@@ -15,13 +15,25 @@
 namespace coz::interpose {
 namespace {
 
+// The caller has taken a post without a wait. Only a thread that accrues may be earlier in virtual
+// time than in real time.
+inline void GoOnAfterLastPost(sem_t* semaphore) {
+  delay::ThreadLedger* thread = CurrentThreadLedger();
+  if (thread == nullptr || __builtin_expect(!delay::Accrues(*thread), 1)) return;
+  int left = 0;
+  if (sem_getvalue(semaphore, &left) == 0 && left == 0) GoOnAfterPostHere(*thread, semaphore);
+}
+
 // Takes the semaphore. Makes `wait_call` where it cannot be taken at once.
 template <typename WaitCall>
 inline int WaitOnSemaphore(sem_t* semaphore, WaitCall wait_call) {
   PayIfBehind();
   pthread_testcancel();  // libc's calls are cancellation points even where they do not wait
   const int saved_errno = errno;
-  if (g_real.sem_trywait(semaphore) == 0) return 0;
+  if (g_real.sem_trywait(semaphore) == 0) {
+    GoOnAfterLastPost(semaphore);
+    return 0;
+  }
   if (errno != EAGAIN) return -1;
   errno = saved_errno;
   BlockedScope blocked(WaitStart::kIsAhead);
@@ -133,7 +145,7 @@ int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline) {
 }
 
 int sem_post(sem_t* semaphore) noexcept {
-  return PayAndCall(semaphore, [=] { return g_real.sem_post(semaphore); });
+  return coz::interpose::PayAndPost(semaphore, [=] { return g_real.sem_post(semaphore); });
 }
 
 }  // extern "C"

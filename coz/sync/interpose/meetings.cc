@@ -6,7 +6,8 @@
 namespace coz::interpose {
 
 namespace sync_internal {
-delay::MonitorTable g_monitors;
+delay::ReleaseTable g_monitors;
+delay::ReleaseTable g_semaphores;
 delay::BarrierTable g_barriers;
 __thread delay::WaitedMonitors t_waited_monitors
     __attribute__((tls_model("initial-exec"), visibility("hidden"))) = {};
@@ -31,6 +32,16 @@ void NoteWaitHere(const delay::ThreadLedger& thread, const void* mutex) {
   NoteReleaseHere(thread, mutex);
   sync_internal::t_waited_monitors.Note(
       mutex, sync_internal::g_ledger->selection.load(std::memory_order_relaxed), MonotonicNowNs());
+}
+
+void NotePostHere(const delay::ThreadLedger& thread, const void* semaphore) {
+  delay::NotePost(*sync_internal::g_ledger, sync_internal::g_semaphores, thread, semaphore,
+                  MonotonicNowNs);
+}
+
+void GoOnAfterPostHere(delay::ThreadLedger& thread, const void* semaphore) {
+  delay::GoOnAfterPost(*sync_internal::g_ledger, sync_internal::g_semaphores, thread, semaphore,
+                       MonotonicNowNs);
 }
 
 void NoteArrival(const delay::ThreadLedger& thread, delay::LatestTime& arrivals) {

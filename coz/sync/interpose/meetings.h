@@ -17,7 +17,8 @@
 namespace coz::interpose {
 
 namespace sync_internal {
-extern delay::MonitorTable g_monitors __attribute__((visibility("hidden")));
+extern delay::ReleaseTable g_monitors __attribute__((visibility("hidden")));
+extern delay::ReleaseTable g_semaphores __attribute__((visibility("hidden")));
 extern delay::BarrierTable g_barriers __attribute__((visibility("hidden")));
 }  // namespace sync_internal
 
@@ -48,29 +49,41 @@ void NoteReleaseHere(const delay::ThreadLedger& thread, const void* mutex);
 // The same, where the thread is about to wait on a condition.
 void NoteWaitHere(const delay::ThreadLedger& thread, const void* mutex);
 
-// `call` releases `mutex`. As PayAndCall, and a release that is due is noted.
-template <typename Call>
-[[gnu::noinline, gnu::cold]] auto PayAndReleaseSlowly(const void* mutex, const void* site,
-                                                      bool is_due, Call call) {
-  PayBeforeWakeAt(mutex, site, CallsThatEnd::kFew);
-  if (is_due) NoteReleaseHere(*CurrentThreadLedger(), mutex);
+// The caller has paid and is about to post `semaphore`, or has taken a post of it without a wait.
+void NotePostHere(const delay::ThreadLedger& thread, const void* semaphore);
+void GoOnAfterPostHere(delay::ThreadLedger& thread, const void* semaphore);
+
+// `call` releases `object`. As PayAndCall, and a release that is due is noted by `kNote`.
+using NoteObject = void (*)(const delay::ThreadLedger& thread, const void* object);
+template <CallsThatEnd kEnds, NoteObject kNote, typename Call>
+[[gnu::noinline, gnu::cold]] auto PayAndNoteSlowly(const void* object, const void* site,
+                                                   bool is_due, Call call) {
+  PayBeforeWakeAt(object, site, kEnds);
+  if (is_due) kNote(*CurrentThreadLedger(), object);
   return call();
 }
-template <typename Call>
-[[gnu::always_inline]] inline auto PayAndRelease(const void* mutex, Call call) {
+template <CallsThatEnd kEnds, NoteObject kNote, typename Call>
+[[gnu::always_inline]] inline auto PayAndNote(const void* object, Call call) {
   delay::ThreadLedger* thread = CurrentThreadLedger();
   if (__builtin_expect(thread == nullptr, 0)) return call();
   const bool is_due = thread->releases.IsDue();
   // One branch for both.
   if (__builtin_expect(int{!CallerHasNoBusiness(*thread)} | int{is_due}, 0)) {
-    if (!is_due && CallerIsLevel(*thread) &&
-        MaySkipCall(*thread, COZ_CALL_SITE(), CallsThatEnd::kFew)) {
+    if (!is_due && CallerIsLevel(*thread) && MaySkipCall(*thread, COZ_CALL_SITE(), kEnds)) {
       return call();
     }
-    return PayAndReleaseSlowly(mutex, COZ_CALL_SITE(), is_due, call);
+    return PayAndNoteSlowly<kEnds, kNote>(object, COZ_CALL_SITE(), is_due, call);
   }
   NoteCall(*thread, COZ_CALL_SITE());
   return call();
+}
+template <typename Call>
+[[gnu::always_inline]] inline auto PayAndRelease(const void* mutex, Call call) {
+  return PayAndNote<CallsThatEnd::kFew, NoteReleaseHere>(mutex, call);
+}
+template <typename Call>
+[[gnu::always_inline]] inline auto PayAndPost(const void* semaphore, Call call) {
+  return PayAndNote<CallsThatEnd::kMany, NotePostHere>(semaphore, call);
 }
 
 // The caller is about to wait on a condition with `mutex`, which releases it: `mutex` is a monitor.

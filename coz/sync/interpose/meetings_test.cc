@@ -2,6 +2,7 @@
 // other has come with.
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <threads.h>
 
 #include <atomic>
@@ -127,6 +128,27 @@ TEST_F(MeetingsTest, WhoTakesAC11MonitorGoesOnAfterItsRelease) {
   };
   TakeAfterAnother(lock, [this] { GetAhead(); });
   ExpectToGoOnWithTheOther();
+}
+
+// Posts a semaphore that begins with `more` in another thread, and takes it in this one.
+void TakeAfterAnotherHasPosted(unsigned more, const std::function<void()>& get_ahead) {
+  sem_t semaphore;
+  sem_init(&semaphore, 0, more);
+  std::thread([&semaphore] { sem_post(&semaphore); }).join();
+  get_ahead();
+  sem_wait(&semaphore);
+  sem_destroy(&semaphore);
+}
+
+TEST_F(MeetingsTest, WhoTakesTheLastPostOfASemaphoreGoesOnAfterIt) {
+  TakeAfterAnotherHasPosted(0, [this] { GetAhead(); });
+  ExpectToGoOnWithTheOther();
+}
+
+// It takes an earlier one.
+TEST_F(MeetingsTest, WhoLeavesAPostDoesNotDependOnTheLast) {
+  TakeAfterAnotherHasPosted(1, [this] { GetAhead(); });
+  ExpectToBeAhead();
 }
 
 TEST_F(MeetingsTest, WhoTakesALockDoesNotDependOnWhoHadItBefore) {

@@ -289,9 +289,10 @@ void PayForStretchesInProgress(delay::ThreadLedger& thread) {
   const auto lead_ns = [&thread, highest_local_delay](uint64_t now_ns) {
     return delay::LeadOfStretchesInProgress(highest_local_delay(now_ns), thread);
   };
-  if (lead_ns(MonotonicNowNs()) != 0) {
-    PayAll(thread, lead_ns, PauseBy::kSleep, delay::kWaitingOn);
-  }
+  const uint64_t first_lead_ns = lead_ns(MonotonicNowNs());
+  if (first_lead_ns == 0) return;
+  delay::CreditSpinningOfLead(thread, first_lead_ns);
+  PayAll(thread, lead_ns, PauseBy::kSleep, delay::kWaitingOn);
 }
 
 void NoteCallHere(delay::ThreadLedger& thread, const void* site, CallsThatEnd ends) {

@@ -184,6 +184,24 @@ TEST(LimitsTest, CallsBehindSpinsPayForNoneOfTheSpin) {
   }
 }
 
+// The server has imposed nothing yet when the client's sleep ends. The client pays for the server's
+// stretch in progress, but not for what it has spun of it.
+TEST(LimitsTest, SleepsBehindSpinsPayForNoneOfTheSpin) {
+  const StudyProgram study = SpinThenSleep();
+  Question question;
+  question.line = 0;
+  question.duration_ns = 20 * kNsPerSecond;
+  for (const uint64_t period_us : {300, 970}) {
+    question.sampling_period_ns = period_us * kNsPerUs;
+    KnownCosts known;
+    for (const double speedup : {0.25, 0.5, 0.75}) {
+      question.speedup = speedup;
+      EXPECT_LT(std::fabs(Ask(study.program, MachineOptions(), question, &known).error()), 0.02)
+          << period_us << " us, " << speedup;
+    }
+  }
+}
+
 TEST(LimitsTest, TheLineThatSpinsIsPredicted) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     RandomQuestion drawn = DrawQuestion(Kind::kSpin, seed);

@@ -245,7 +245,8 @@ class Simulator {
   delay::CrowdWatch crowd_;
   uint64_t next_crowd_look_ns_ = 0;
   std::unique_ptr<delay::GlobalLedger> ledger_;
-  std::unique_ptr<delay::MonitorTable> monitors_;
+  std::unique_ptr<delay::ReleaseTable> monitors_;
+  std::unique_ptr<delay::ReleaseTable> posts_;
   std::unique_ptr<delay::BarrierTable> barrier_rounds_;
   delay::SharedDelay shared_delay_;
   uint64_t now_ns_ = 0;

@@ -141,6 +141,10 @@ bool Simulator::PayForStretchesInProgress(Thread& thread) {
       highest_ns = std::max(highest_ns, delay::LocalDelayAt(*ledger_, other->ledger, now_ns_));
     }
     lead_ns = delay::LeadOfStretchesInProgress(highest_ns, thread.ledger);
+    if (lead_ns != 0) {
+      delay::CreditSpinningOfLead(thread.ledger, lead_ns);
+      lead_ns = delay::LeadOfStretchesInProgress(highest_ns, thread.ledger);
+    }
   }
   if (lead_ns == 0) {
     thread.pauses = 0;
@@ -345,6 +349,10 @@ Simulator::Outcome Simulator::ExecuteSemWait(Thread& thread, Semaphore& semaphor
   if (thread.phase == kPaid) {
     if (semaphore.value > 0) {
       --semaphore.value;
+      if (options_.go_on_after_release && semaphore.value == 0 && delay::Accrues(thread.ledger)) {
+        delay::GoOnAfterPost(*ledger_, *posts_, thread.ledger, &semaphore,
+                             [this] { return now_ns_; });
+      }
       return Outcome::kNext;
     }
     StartWait(thread);
@@ -359,6 +367,7 @@ Simulator::Outcome Simulator::ExecuteSemWait(Thread& thread, Semaphore& semaphor
 
 Simulator::Outcome Simulator::ExecuteSemPost(Thread& thread, Semaphore& semaphore) {
   PublishBeforeWake(thread, &semaphore);
+  delay::NotePost(*ledger_, *posts_, thread.ledger, &semaphore, [this] { return now_ns_; });
   if (semaphore.waiters.empty()) {
     ++semaphore.value;
     return Outcome::kNext;
@@ -413,6 +422,7 @@ Simulator::Outcome Simulator::ExecuteRwUnlock(Thread& thread, RwLock& lock) {
 }
 
 Simulator::Outcome Simulator::ExecuteSpawn(Thread& thread, const Op& op) {
+  NoteCall(thread);
   Thread& child = NewThread(op.a, thread.ledger.local_delay_ns.load());
   if (thread.children.size() <= op.b) thread.children.resize(op.b + 1);
   thread.children[op.b] = &child;

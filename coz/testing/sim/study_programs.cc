@@ -320,6 +320,41 @@ std::vector<StudyProgram> CrowdedPrograms() {
           CrowdedPipeline(), CrowdedLoop(),    CrowdedSpin()};
 }
 
+StudyProgram SpinThenSleep() {
+  constexpr uint32_t kGiven = 0;    // a variable
+  constexpr uint32_t kAnswers = 0;  // semaphores
+  constexpr uint32_t kRequests = 1;
+  StudyProgram study = Named("spin_then_sleep", {"answer", "other", "spin"}, 2);
+  study.program.variables = 1;
+  study.program.semaphores = {0, 0};
+  Builder client(&study.program.codes[0]);
+  client.Us(1, 90).SpinUntil(2, kGiven, 1).Increase(kGiven, -1).Sleep(130 * kNsPerUs);
+  client.Us(1, 190);
+  client.On(OpKind::kSemWait, kAnswers).On(OpKind::kSemPost, kRequests);
+  client.On(OpKind::kProgress, 0).Jump(0);
+  Builder server(&study.program.codes[1]);
+  server.Us(0, 120).Us(1, 170).Increase(kGiven, 1);
+  server.Us(1, 160).On(OpKind::kSemPost, kAnswers).On(OpKind::kSemWait, kRequests).Jump(0);
+  study.program.threads = {0, 1};
+  return study;
+}
+
+StudyProgram SemaphoreThenSerial() {
+  constexpr uint32_t kReady = 0;  // semaphores
+  constexpr uint32_t kGo = 1;
+  StudyProgram study = Named("semaphore_serial", {"late", "early", "serial"}, 2);
+  study.program.semaphores = {0, 0};
+  study.program.barriers = {2};
+  Builder early(&study.program.codes[0]);
+  early.Us(1, 310).On(OpKind::kSemPost, kReady).On(OpKind::kSemWait, kGo);
+  early.On(OpKind::kBarrier, 0).On(OpKind::kProgress, 0).Jump(0);
+  Builder late(&study.program.codes[1]);
+  late.Us(0, 380).On(OpKind::kSemWait, kReady).On(OpKind::kSemPost, kGo);
+  late.Us(2, 1060).On(OpKind::kBarrier, 0).Jump(0);
+  study.program.threads = {0, 1};
+  return study;
+}
+
 StudyProgram Stages() {
   StudyProgram study = Named("stages", {"check", "decode", "compress"}, 2);
   const BoundedQueue queue = BoundedQueue::In(study.program, 8);

@@ -33,6 +33,13 @@ StudyProgram SpinWait();
 // the other has done its part. Two batches of requests are on their way. Their client sleeps.
 StudyProgram CrowdedSpin();
 
+// One thread spins for the other in each round, and then sleeps. The other goes on without a call.
+StudyProgram SpinThenSleep();
+
+// Two threads hand over to each other by semaphores, once in a round. The one that goes on alone
+// comes later than the other, and never waits for it.
+StudyProgram SemaphoreThenSerial();
+
 // An open loop: orders come at random times, whether the server keeps up or not. Its progress is a
 // latency point.
 StudyProgram Latency();

@@ -151,6 +151,20 @@ TEST(MeetingTest, WhoGoesOnAloneMustNotGoOnBeforeTheOthersHaveCome) {
   }
 }
 
+// It finds the post whenever it comes.
+TEST(MeetingTest, WhoTakesTheLastPostOfASemaphoreDoesNotGoOnBeforeIt) {
+  Question question;
+  question.sampling_period_ns = 570 * kNsPerUs;
+  for (const int percent : {25, 50, 75}) {
+    question.speedup = percent / 100.0;
+    EXPECT_NEAR(Ask(SemaphoreThenSerial().program, MachineOptions(), question).error(), 0, 0.01)
+        << percent;
+  }
+  MachineOptions without;
+  without.go_on_after_release = false;
+  EXPECT_GT(Ask(SemaphoreThenSerial().program, without, question).error(), 0.05);
+}
+
 TEST(MeetingTest, WhoPutsIntoAQueueThatIsNotFullDoesNotDependOnWhoTakesOut) {
   Question question;
   question.sampling_period_ns = 570 * kNsPerUs;
