@@ -418,6 +418,18 @@ TEST(AccruedDelayTest, WhoeverTheClockWakesPaysForStretchesInProgress) {
   EXPECT_EQ(AskedBySleep(process), 0u);
 }
 
+TEST(AccruedDelayTest, WhoeverHasSpunDoesNotPayForThatPartOfThem) {
+  FakeProcess process;
+  process.Impose(kNsPerMs);
+  AskedBySleep(process);
+  delay::ThreadLedger& main = process.main_ledger();
+  main.local_delay_ns = process.global().global_delay_ns.load();
+  for (int i = 0; i < 100; ++i) main.spinning.Note(true);
+  main.spinning.Earn(2 * delay::Stretches::kMostInProgressNs);
+  process.RunInSelectedLine();
+  EXPECT_LT(AskedBySleep(process), delay::Stretches::kMostInProgressNs / 2);
+}
+
 TEST(AccruedDelayTest, WhoeverAThreadWakesDoesNot) {
   FakeProcess process;
   const SharedChannel channel = NewPipe();
