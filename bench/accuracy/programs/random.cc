@@ -1,5 +1,5 @@
-// A program that is drawn at random: two threads that work, lock, and meet in rounds. All its waits
-// are of different kinds. The same plan is the same program.
+// A program that is drawn at random: two threads that work, lock, and meet in rounds, by waits of
+// all kinds. The same plan is the same program.
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
@@ -247,8 +247,8 @@ class Plan {
     if (StartsWith(what, "sleep(")) {
       steps.emplace_back(
           [us = static_cast<uint64_t>(NumberIn(what))](uint64_t*) { workload::SleepUs(us); });
-    } else if (StartsWith(what, "lock")) {
-      std::mutex* const lock = &locks_[what[4] == '1' ? 1 : 0];
+    } else if (StartsWith(what, "lock0{") || StartsWith(what, "lock1{")) {
+      std::mutex* const lock = &locks_[what[4] - '0'];
       steps.emplace_back([lock, work = MakeWork(what.substr(6))](uint64_t* x) {
         const std::lock_guard<std::mutex> guard(*lock);
         work(x);
