@@ -129,7 +129,7 @@ class Study {
     std::vector<Case> cases;
     for (const std::string& plan : arguments_.plans) cases.push_back(RandomCase(plan));
     for (int i = 0; i < arguments_.random; ++i) {
-      cases.push_back(RandomCase(absl::StrCat(arguments_.first_plan + i)));
+      cases.push_back(RandomCase(RandomPlan(arguments_.first_plan + i, arguments_.crowded)));
     }
     if (!cases.empty()) return cases;
     for (const Case& one_case : AllCases()) {
@@ -369,13 +369,17 @@ int Main(int argc, char** argv) {
   app.add_flag("--waits", arguments.waits, "the programs whose waits are made shorter");
   app.add_flag("--wide", arguments.wide,
                "the programs that have as many threads as there are CPUs for them");
-  app.add_option("--random", arguments.random,
-                 "so many programs that are drawn at random, instead of those that are written")
+  app.add_option(
+         "--random", arguments.random,
+         "so many programs that are drawn at random, instead of those that are written; with "
+         "--crowded of more threads than CPUs")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--first-plan", arguments.first_plan, "number of the first of them (default 1)")
       ->check(CLI::PositiveNumber);
-  app.add_option("--plan", arguments.plans,
-                 "of a program of programs/random.cc, a text or a number; may be given repeatedly")
+  app.add_option(
+         "--plan", arguments.plans,
+         "of a program of programs/random.cc, a text, a number, or crowd(NUMBER); may be given "
+         "repeatedly")
       ->allow_extra_args(false);
   app.add_option("--threads", arguments.prediction.threads,
                  "of the programs of --wide (default: one for each CPU but one, at least 2)")

@@ -113,6 +113,11 @@ const std::vector<Case>& AllCases() {
   return *cases;
 }
 
+std::string RandomPlan(int number, bool is_crowd) {
+  const std::string text = std::to_string(number);
+  return is_crowd ? "crowd(" + text + ")" : text;
+}
+
 Case RandomCase(const std::string& plan) {
   Case drawn = MakeCase("random", "drawn at random", "rounds", {"a", "b"});
   drawn.plan = plan;

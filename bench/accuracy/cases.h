@@ -43,6 +43,8 @@ struct Case {
 // Programs that are written.
 const std::vector<Case>& AllCases();
 
+// The plan of two threads that is drawn with a number, or of a crowd: more threads than CPUs.
+std::string RandomPlan(int number, bool is_crowd);
 // programs/random.cc with this plan.
 Case RandomCase(const std::string& plan);
 

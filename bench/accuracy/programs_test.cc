@@ -68,13 +68,15 @@ INSTANTIATE_TEST_SUITE_P(AllCases, ProgramsTest, ::testing::ValuesIn(AllCases())
                          [](const auto& parameter) { return parameter.param.name; });
 
 TEST(RandomProgramTest, EndsWhateverIsDrawn) {
-  for (int plan = 1; plan <= 40; ++plan) {
-    Variant variant = Shortened("a", 0.5);
-    variant.plan = std::to_string(plan);
-    const absl::StatusOr<ProgramRun> run =
-        RunAndRead(ProgramCommand(ProgramPath(RandomCase(variant.plan)), 0.02, 20, variant), 0.02);
-    ASSERT_TRUE(run.ok()) << "plan " << plan << ": " << run.status();
-    EXPECT_GT(run->visits, 1) << "plan " << plan;
+  for (int number = 1; number <= 40; ++number) {
+    for (const bool is_crowd : {false, true}) {
+      Variant variant = Shortened("a", 0.5);
+      variant.plan = RandomPlan(number, is_crowd);
+      const absl::StatusOr<ProgramRun> run = RunAndRead(
+          ProgramCommand(ProgramPath(RandomCase(variant.plan)), 0.02, 20, variant), 0.02);
+      ASSERT_TRUE(run.ok()) << "plan " << variant.plan << ": " << run.status();
+      EXPECT_GT(run->visits, 1) << "plan " << variant.plan;
+    }
   }
 }
 
