@@ -24,7 +24,7 @@ bool TakeExtraSampleAfter(uint64_t cpu_ns) {
     if (OpenThreadSigtrap(cpu_ns, !sampled_process.kernel_included, &t_thread.source) != 0)
       return false;
   }
-  if (ContinueThreadSigtrap(cpu_ns, t_thread.source) == 0) return true;
+  if (ContinueThreadEvent(cpu_ns, t_thread.source) == 0) return true;
   StopThreadSource(&t_thread.source);
   return false;
 }

@@ -28,7 +28,7 @@ class PeriodTracker {
   // For a thread whose CPU clock starts at zero.
   void Forget() {
     Restart(0);
-    left_out_ns_.store(0, std::memory_order_relaxed);
+    ForgetLeftOut();
   }
 
   // Call at each sample: periods ended since the last call. The rest is carried on, so that over
@@ -69,6 +69,8 @@ class PeriodTracker {
   // `cpu_ns` of the next periods is not the thread's own. A signal handler of the thread may call
   // TakeLeftOut meanwhile.
   void LeaveOut(uint64_t cpu_ns) { left_out_ns_.fetch_add(cpu_ns, std::memory_order_relaxed); }
+
+  void ForgetLeftOut() { left_out_ns_.store(0, std::memory_order_relaxed); }
 
   // How many of `periods` that have ended are to be left out; the rest is kept for later ones.
   uint64_t TakeLeftOut(uint64_t periods, uint64_t period_ns) {

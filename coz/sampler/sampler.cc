@@ -70,15 +70,17 @@ void TryPerfSigtrap(const SamplerOptions& options, SamplerStatus* status) {
 
 // The first thread's own source is the proof that the kind works.
 void TryPerfSetsig(const SamplerOptions& options, SamplerStatus* status) {
+  t_thread.awaits_first_sample = true;
   const int result =
       StartThreadEvent(options.sampling_period_ns, kSamplingSignal, &t_thread.source);
+  if (result != 0) t_thread.awaits_first_sample = false;
   if (result == 0) sampled_process.source = SamplingSource::kPerfSetsig;
   status->perf_setsig_errno = -result;
 }
 
 void TryCpuTimer(const SamplerOptions& options, SamplerStatus* status) {
-  const int result =
-      StartThreadTimer(options.sampling_period_ns, kSamplingSignal, &t_thread.source);
+  const uint64_t period_ns = options.sampling_period_ns;
+  const int result = StartThreadTimer({period_ns, period_ns}, kSamplingSignal, &t_thread.source);
   if (result == 0) {
     sampled_process.source = SamplingSource::kCpuTimer;
     sampled_process.kernel_included = true;
@@ -103,6 +105,9 @@ void DescribeProcess(const SamplerOptions& options) {
   sampled_process.kernel_included = false;
   sampled_process.masks_are_programs = false;
   sampled_process.sampling_period_ns = options.sampling_period_ns;
+  timespec tick = {};
+  RawSyscall(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, &tick);
+  sampled_process.tick_ns = static_cast<uint64_t>(tick.tv_nsec);
   sampled_process.expiry = options.expiry;
   sampled_process.excludes_kernel = options.exclude_kernel;
   sampled_process.callback = options.callback;
@@ -182,7 +187,7 @@ bool ChangeToCpuTimers() {
   CloseThreadEvent(&t_thread.source);
   const uint64_t period = sampled_process.sampling_period_ns;
   if (!IsThere(t_thread.source.timer) &&
-      StartThreadTimer(period, kSamplingSignal, &t_thread.source) != 0) {
+      StartThreadTimer({period, period}, kSamplingSignal, &t_thread.source) != 0) {
     Add(&sampled_process.counters.unsampled_threads, 1);
   }
   return true;

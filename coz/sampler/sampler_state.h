@@ -50,6 +50,7 @@ struct SampledProcess {
   // A thread may have a timer of which it does not know.
   std::atomic<bool> made_timers_for_others{false};
   uint64_t sampling_period_ns = 0;
+  uint64_t tick_ns = 0;  // at which the kernel looks at timers
   ClockExpiry expiry;
   SampleCallback callback = nullptr;
   ForeignSignalCallback foreign_signal = nullptr;
@@ -69,6 +70,10 @@ struct SampledThread {
   uint32_t drops_in_a_row = 0;
   uint64_t stands_for = 1;  // threads that each sample of its own event stands for
   ThreadState state;
+  // Of the source that StartThreadSampling has given it. The first sample stands for so many
+  // threads.
+  bool awaits_first_sample = false;
+  uint64_t first_stands_for = 1;
   bool stopped = false;
   uint64_t last_sample_ns = 0;   // by the clock; of kCpuClock
   uint64_t callback_end_ns = 0;  // of its CPU time; kept while it takes extra samples

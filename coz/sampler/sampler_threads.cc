@@ -35,12 +35,52 @@ bool BlocksSamples() {
   return (blocked & SignalMaskOf(kSamplingSignal)) != 0;
 }
 
-int StartOwnTimer() {
+// Whether first samples of other threads stand for what the calling one has run since its last.
+bool FirstSamplesStandForRest() {
+  switch (sampled_process.source.load(std::memory_order_relaxed)) {
+    case SamplingSource::kPerfSetsig:
+    case SamplingSource::kCpuTimer:
+      return t_thread.source.fd_plus_1 != 0 || IsThere(t_thread.source.timer);
+    case SamplingSource::kCpuClock:
+      return true;
+    case SamplingSource::kPerfSigtrap:
+    case SamplingSource::kNone:
+      return false;
+  }
+  return false;
+}
+
+void AwaitFirstSample(const FirstSamplePlan& plan) {
+  t_thread.awaits_first_sample = true;
+  t_thread.first_stands_for = plan.stands_for;
+}
+
+// What StartThreadSampling returns where nobody knows yet which thread of a group is the sampled
+// one, so that each takes a share.
+uint64_t ShareOfFirstSample() {
+  return t_thread.first_stands_for > 1 ? t_thread.first_stands_for + 1 : 0;
+}
+
+bool StartOwnTimer() {
+  const uint64_t period_ns = sampled_process.sampling_period_ns;
+  const FirstSamplePlan plan =
+      PlanThreadTimer(sampled_process.ended, period_ns, sampled_process.tick_ns);
+  t_thread.tracker.Restart(ThreadCpuNowNs());
+  AwaitFirstSample(plan);
   const int result =
-      StartThreadTimer(sampled_process.sampling_period_ns, kSamplingSignal, &t_thread.source);
+      StartThreadTimer({plan.first_period_ns, period_ns}, kSamplingSignal, &t_thread.source);
   // Either this sees that sampling has ended, or DeleteTimersOfThreads sees the timer.
   if (result == 0 && !sampled_process.enabled.load()) StopThreadSource(&t_thread.source);
-  return result;
+  return result == 0;
+}
+
+bool StartOwnEvent() {
+  const uint64_t period_ns = sampled_process.sampling_period_ns;
+  const FirstSamplePlan plan = PlanThreadEvent(sampled_process.ended, period_ns);
+  // As if the thread had begun with the period.
+  t_thread.tracker.Restart(ThreadCpuNowNs() - (period_ns - plan.first_period_ns));
+  AwaitFirstSample(plan);
+  return StartThreadEvent(plan.first_period_ns, kSamplingSignal, &t_thread.source) == 0;
 }
 
 uint64_t StartShortThread() {
@@ -102,19 +142,15 @@ uint64_t StartThreadSampling() {
   if (source == SamplingSource::kCpuClock) {  // by the event that it has inherited
     t_thread.state.BecomeLong();
     t_thread.suspensions = Suspensions();
-    return 0;
+    AwaitFirstSample(PlanThreadClock(sampled_process.ended, sampled_process.sampling_period_ns));
+    return ShareOfFirstSample();
   }
   if (BlocksSamples()) return 0;
-  t_thread.tracker.Restart(ThreadCpuNowNs());
-  int result = -ENOENT;
-  if (source == SamplingSource::kPerfSetsig) {
-    result =
-        StartThreadEvent(sampled_process.sampling_period_ns, kSamplingSignal, &t_thread.source);
-  }
   // No descriptor left for this thread is no reason to leave it out.
-  if (result != 0) result = StartOwnTimer();
-  if (result != 0) Add(&sampled_process.counters.unsampled_threads, 1);
-  return 0;
+  const bool is_sampled =
+      (source == SamplingSource::kPerfSetsig && StartOwnEvent()) || StartOwnTimer();
+  if (!is_sampled) Add(&sampled_process.counters.unsampled_threads, 1);
+  return ShareOfFirstSample();
 }
 
 void SampleLateThread() {
@@ -125,25 +161,24 @@ void SampleLateThread() {
 void StopThreadSampling() {
   t_thread.stopped = true;
   const bool is_in_a_group = t_thread.state.is_in_a_group();
+  const bool is_made_up_for = FirstSamplesStandForRest();
   EndThreadSource();
   if (!sampled_process.enabled.load(std::memory_order_acquire)) return;
-  // A clock finds short threads as it does long ones.
-  if (sampled_process.source.load(std::memory_order_relaxed) == SamplingSource::kCpuClock) return;
   // Part of its time was in a suspension.
   const bool is_known = t_thread.suspensions == Suspensions() && !IsSuspended(t_thread.suspensions);
   if (is_in_a_group || !is_known) return;
   const uint64_t now_ns = ThreadCpuNowNs();
   const uint64_t rest_ns = t_thread.tracker.RestNs(now_ns);
   NoteThreadEnd(sampled_process.ended, now_ns, rest_ns);
-  if (t_thread.state.by() != SampledBy::kInheritedRests) {
+  if (!is_made_up_for && t_thread.state.by() != SampledBy::kInheritedRests) {
     Add(&sampled_process.counters.unsampled_ns, rest_ns);
   }
 }
 
 void PrepareToCreateThread() {
-  if (!sampled_process.enabled.load(std::memory_order_acquire) ||
-      sampled_process.source.load(std::memory_order_relaxed) != SamplingSource::kPerfSigtrap ||
-      !MayKeepDescriptors()) {
+  if (!sampled_process.enabled.load(std::memory_order_acquire) || !MayKeepDescriptors()) return;
+  if (sampled_process.source.load(std::memory_order_relaxed) != SamplingSource::kPerfSigtrap) {
+    t_thread.phase_keeper.Release();  // from before the source was changed
     return;
   }
   if (!CreatorsNeedPhaseKeepers(sampled_process.ended, sampled_process.sampling_period_ns)) {

@@ -60,11 +60,15 @@ uint64_t PeriodsByCpuClock(uint64_t cpu_now_ns) {
   return t_thread.tracker.AdvanceByCpuClock(cpu_now_ns, period_ns, has_waited);
 }
 
-uint64_t WeightOfSample(const siginfo_t& info, uint32_t periods_in_signal) {
+uint64_t WeightOfSample(const siginfo_t& info, uint32_t periods_in_signal, bool is_first) {
   const uint64_t period_ns = sampled_process.sampling_period_ns;
   const uint64_t now_ns = ThreadCpuNowNs();
   if (info.si_code == SI_TIMER) {
     t_thread.tracker.Restart(now_ns);
+    if (is_first) {
+      t_thread.tracker.ForgetLeftOut();
+      return WeightOfFirstTimerSample(sampled_process.ended, period_ns, sampled_process.tick_ns);
+    }
     const uint64_t left_out = t_thread.tracker.TakeLeftOut(periods_in_signal, period_ns);
     return periods_in_signal - left_out;
   }
@@ -102,7 +106,7 @@ void CallBack(const Sample& sample) {
 void NoteEventSignal(bool own_event) {
   switch (t_thread.state.NoteSignal(own_event)) {
     case ThreadState::Change::kFirstOwnSample:
-      ContinueThreadSigtrap(sampled_process.sampling_period_ns, t_thread.source);
+      ContinueThreadEvent(sampled_process.sampling_period_ns, t_thread.source);
       break;
     case ThreadState::Change::kProvedLong:
       StopThreadSource(&t_thread.source);
@@ -125,6 +129,12 @@ bool TakeSignal(const siginfo_t& info) {
     SamplingSource events = SamplingSource::kPerfSigtrap;
     sampled_process.source.compare_exchange_strong(events, SamplingSource::kCpuClock);
     return source != SamplingSource::kCpuTimer;
+  }
+  if (source == SamplingSource::kPerfSetsig && info.si_code != SI_TIMER) {
+    if (t_thread.awaits_first_sample) {
+      ContinueThreadEvent(sampled_process.sampling_period_ns, t_thread.source);
+    }
+    return true;
   }
   if (source != SamplingSource::kCpuTimer) {
     const bool own_event = IsThreadSigtrap(info);
@@ -168,9 +178,14 @@ void Rest(uint32_t suspensions) {
   t_thread.state.BecomeLong();
 }
 
-// A sample of an event of the thread's own stands for other threads too.
-uint64_t ThreadsThatSampleStandsFor(const siginfo_t& info) {
-  return IsThreadSigtrap(info) ? t_thread.stands_for : 1;
+// Whether it is the first from what samples the thread since its beginning. Events of kPerfSigtrap
+// have no part in this.
+bool TakeFirstSample(const siginfo_t& info) {
+  const bool is_inherited = IsInheritedSigtrap(info) && !IsClockExpiry(info);
+  if (is_inherited || IsThreadSigtrap(info)) return false;
+  const bool is_first = t_thread.awaits_first_sample;
+  t_thread.awaits_first_sample = false;
+  return is_first;
 }
 
 uint32_t PeriodsInSamplingSignal(const siginfo_t& info) {
@@ -226,8 +241,13 @@ void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
   const bool weighs_rests = t_thread.state.by() == SampledBy::kInheritedRests;
   if (!TakeSignal(*info)) return;
 
-  const uint64_t threads = ThreadsThatSampleStandsFor(*info);
-  uint64_t weight = WeightOfSample(*info, periods) * threads;
+  const bool is_first = TakeFirstSample(*info);
+  uint64_t threads = is_first ? t_thread.first_stands_for : 1;
+  uint64_t weight = WeightOfSample(*info, periods, is_first);
+  if (IsThreadSigtrap(*info)) {  // the other threads of the group have no event
+    threads = t_thread.stands_for;
+    weight *= threads;
+  }
   if (weighs_rests) weight += WeightOfRests(sampled_process.ended, weight);
   if (IsCallbackActive(*context)) return Add(&sampled_process.counters.dropped, weight);
   Sample sample = {0, nullptr, weight, threads};

@@ -8,6 +8,9 @@
 //   costs as much as a short thread. All of the group impose what such samples impose
 //   (coz/sync/delay/shared_delay.h).
 //
+// Where each thread has an event or a timer of its own, its first sample comes after any part of a
+// period, and may stand for many threads, too.
+//
 // Shape    sums over ended threads, and a plan for the next thread made from them
 // Units    ns of thread CPU time; whole sampling periods
 // Errors   none
@@ -28,6 +31,8 @@ struct EndedThreads {
   std::atomic<uint64_t> rest_ns{0};         // of it, after the last sample
   std::atomic<uint64_t> carried_weight{0};  // in 1/kWholeWeight
   std::atomic<uint64_t> short_threads{0};   // planned for
+  std::atomic<uint64_t> first_periods{0};   // planned
+  std::atomic<uint64_t> first_samples{0};   // of timers
 };
 
 void NoteThreadEnd(EndedThreads& ended, uint64_t cpu_ns, uint64_t rest_ns);
@@ -42,6 +47,25 @@ struct ShortThreadPlan {
 
 // For a thread that begins where ThreadsAreShort.
 ShortThreadPlan PlanShortThread(EndedThreads& ended, uint64_t sampling_period_ns);
+
+// The first sample of a thread that has an event or a timer of its own, or that clocks of the CPUs
+// sample.
+struct FirstSamplePlan {
+  uint64_t first_period_ns = 0;
+  // Threads that it stands for. By their mean length, as the thread's own is unknown.
+  uint64_t stands_for = 1;
+};
+// It comes after any part of a period, but for the shortest ones.
+FirstSamplePlan PlanThreadEvent(EndedThreads& ended, uint64_t sampling_period_ns);
+// It comes at the first tick of the kernel after the first period, and stands for a tick where that
+// is longer than a period.
+FirstSamplePlan PlanThreadTimer(EndedThreads& ended, uint64_t sampling_period_ns, uint64_t tick_ns);
+// It comes when the CPU's clock expires, to whoever runs then. So there is no first period.
+FirstSamplePlan PlanThreadClock(const EndedThreads& ended, uint64_t sampling_period_ns);
+
+// The whole periods that the first sample of a timer stands for. Parts of one are carried on.
+uint64_t WeightOfFirstTimerSample(EndedThreads& ended, uint64_t sampling_period_ns,
+                                  uint64_t tick_ns);
 
 // What the rests of threads, which are not sampled, add to a sample of so many periods. Whole
 // periods; parts of one are carried on.

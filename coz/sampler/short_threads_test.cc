@@ -58,6 +58,55 @@ TEST(ShortThreadsTest, SomeOfTheShorterOnesHaveEventsThatStandForAll) {
   EXPECT_NEAR(sum_ns / with_event, kMs / 2.0, kMs / 50.0) << "any part of a period";
 }
 
+TEST(ShortThreadsTest, FirstPeriodsOfEventsAreAnyPartOfAPeriod) {
+  EndedThreads ended;
+  double sum_ns = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const FirstSamplePlan plan = PlanThreadEvent(ended, kMs);
+    EXPECT_EQ(plan.stands_for, 1u);
+    EXPECT_GE(plan.first_period_ns, kMs / 10);
+    EXPECT_LE(plan.first_period_ns, kMs);
+    sum_ns += static_cast<double>(plan.first_period_ns);
+  }
+  // A tenth are a tenth of a period instead of less.
+  EXPECT_NEAR(sum_ns / 1000, 0.505 * kMs, kMs / 100.0);
+}
+
+TEST(ShortThreadsTest, AFirstSampleStandsForAsManyShortThreadsAsItIsLong) {
+  EndedThreads ended;
+  End(ended, 100, kMs / 4, kMs / 4);
+  EXPECT_EQ(PlanThreadEvent(ended, kMs).stands_for, 4u);
+  EXPECT_EQ(PlanThreadTimer(ended, kMs, 4 * kMs).stands_for, 16u);
+  EXPECT_EQ(PlanThreadEvent(ended, kMs / 4).stands_for, 1u);
+  EXPECT_EQ(PlanThreadEvent(ended, kMs * 3 / 8).stands_for, 2u) << "one cannot impose all of it";
+  EndedThreads of_no_length;
+  End(of_no_length, 100, 1, 1);
+  EXPECT_EQ(PlanThreadTimer(of_no_length, kMs, 4 * kMs).stands_for, 256u);
+}
+
+TEST(ShortThreadsTest, TimersWaitForTheNextTickAndStandForOne) {
+  EndedThreads ended;
+  uint64_t weight = 0;
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(PlanThreadTimer(ended, 9 * kMs / 10, 4 * kMs).first_period_ns, 1u);
+    weight += WeightOfFirstTimerSample(ended, 9 * kMs / 10, 4 * kMs);
+  }
+  EXPECT_EQ(weight, 4444u);
+}
+
+// A tick is then part of the first period.
+TEST(ShortThreadsTest, TimersOfLongerPeriodsThanATickStandForAPeriod) {
+  EndedThreads ended;
+  double sum_ns = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const uint64_t first_ns = PlanThreadTimer(ended, 10 * kMs, 4 * kMs).first_period_ns;
+    EXPECT_LE(first_ns, 6 * kMs);
+    sum_ns += static_cast<double>(first_ns);
+    EXPECT_EQ(WeightOfFirstTimerSample(ended, 10 * kMs, 4 * kMs), 1u);
+  }
+  EXPECT_NEAR(sum_ns / 1000, 3.0 * kMs, kMs / 20.0);
+}
+
 TEST(ShortThreadsTest, ThreadsOfTwoKindsInTurnBothHaveEvents) {
   EndedThreads ended;
   End(ended, 100, kMs / 2, kMs / 2);

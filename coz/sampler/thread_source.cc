@@ -28,9 +28,9 @@ int32_t OwnTid() { return static_cast<int32_t>(RawSyscall(SYS_gettid)); }
 
 }  // namespace
 
-int StartThreadEvent(uint64_t sampling_period_ns, int signo, ThreadSource* source) {
+int StartThreadEvent(uint64_t first_period_ns, int signo, ThreadSource* source) {
   PerfEventOptions options;
-  options.sampling_period_ns = sampling_period_ns;
+  options.sampling_period_ns = first_period_ns;
   options.exclude_kernel = true;
   const int fd = OpenTaskClock(options);
   if (fd < 0) return fd;
@@ -40,7 +40,7 @@ int StartThreadEvent(uint64_t sampling_period_ns, int signo, ThreadSource* sourc
   if (result == 0) {
     has_opened_events.store(true, std::memory_order_relaxed);
     source->fd_plus_1 = fd + 1;
-    result = EnablePerfEvent(fd);
+    result = EnablePerfEventOnce(fd);
     if (result != 0) StopThreadSource(source);
   } else {
     ReleaseDescriptor(fd);
@@ -72,20 +72,20 @@ int StartThreadSigtrap(uint64_t first_period_ns, bool exclude_kernel, ThreadSour
   return result;
 }
 
-int ContinueThreadSigtrap(uint64_t sampling_period_ns, const ThreadSource& source) {
+int ContinueThreadEvent(uint64_t sampling_period_ns, const ThreadSource& source) {
   if (source.fd_plus_1 == 0) return -ENOENT;
   const int fd = source.fd_plus_1 - 1;
   const int result = SetPerfEventPeriod(fd, sampling_period_ns);
   return result != 0 ? result : EnablePerfEvent(fd);
 }
 
-int StartThreadTimer(uint64_t sampling_period_ns, int signo, ThreadSource* source) {
-  return StartTimer(CLOCK_THREAD_CPUTIME_ID, OwnTid(), sampling_period_ns, signo, &source->timer);
+int StartThreadTimer(const TimerPeriods& periods, int signo, ThreadSource* source) {
+  return StartTimer(CLOCK_THREAD_CPUTIME_ID, OwnTid(), periods, signo, &source->timer);
 }
 
 int StartTimerOfThread(int32_t tid, uint64_t sampling_period_ns, int signo) {
   HeldTimer timer;
-  return StartTimer(CpuClockOf(tid), tid, sampling_period_ns, signo, &timer);
+  return StartTimer(CpuClockOf(tid), tid, {sampling_period_ns, sampling_period_ns}, signo, &timer);
 }
 
 bool AdoptTimer(const siginfo_t& info, ThreadSource* source) {

@@ -24,11 +24,11 @@ struct ThreadSource {
   HeldTimer timer;
 };
 
-// Opens and starts. Time in the kernel is always excluded: a signal that is raised there would end
-// a poll or a nanosleep with EINTR.
-int StartThreadEvent(uint64_t sampling_period_ns, int signo, ThreadSource* source);
+// Opens and starts. It stops after one overflow, like StartThreadSigtrap's. Time in the kernel is
+// always excluded: a signal that is raised there would end a poll or a nanosleep with EINTR.
+int StartThreadEvent(uint64_t first_period_ns, int signo, ThreadSource* source);
 
-// Opens a sigtrap event for a thread that also inherits one. ContinueThreadSigtrap starts it.
+// Opens a sigtrap event for a thread that also inherits one. ContinueThreadEvent starts it.
 int OpenThreadSigtrap(uint64_t sampling_period_ns, bool exclude_kernel, ThreadSource* source);
 
 // Opens one and starts it. It stops after one overflow: a first period may be shorter than a sample
@@ -36,9 +36,9 @@ int OpenThreadSigtrap(uint64_t sampling_period_ns, bool exclude_kernel, ThreadSo
 int StartThreadSigtrap(uint64_t first_period_ns, bool exclude_kernel, ThreadSource* source);
 
 // Goes on with periods of this length. 0, or -errno.
-int ContinueThreadSigtrap(uint64_t sampling_period_ns, const ThreadSource& source);
+int ContinueThreadEvent(uint64_t sampling_period_ns, const ThreadSource& source);
 
-int StartThreadTimer(uint64_t sampling_period_ns, int signo, ThreadSource* source);
+int StartThreadTimer(const TimerPeriods& periods, int signo, ThreadSource* source);
 
 // Starts a timer for another thread of this process, which adopts it at the first signal
 // (AdoptTimer).

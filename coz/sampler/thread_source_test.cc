@@ -57,7 +57,7 @@ TEST(ThreadSourceTest, FirstPeriodOfASigtrapEndsOnce) {
               outcome->results[0] = StartThreadSigtrap(kMs / 10, true, &source);
               Burn(20 * kMs);
               outcome->samples_of_first_period = outcome->samples;
-              outcome->results[1] = ContinueThreadSigtrap(kMs, source);
+              outcome->results[1] = ContinueThreadEvent(kMs, source);
               Burn(20 * kMs);
               StopThreadSource(&source);
             }),
@@ -69,7 +69,7 @@ TEST(ThreadSourceTest, FirstPeriodOfASigtrapEndsOnce) {
 }
 
 TEST(ThreadSourceTest, WhatHasNotBegunCannotGoOn) {
-  EXPECT_LT(ContinueThreadSigtrap(kMs, ThreadSource()), 0);
+  EXPECT_LT(ContinueThreadEvent(kMs, ThreadSource()), 0);
 }
 
 }  // namespace

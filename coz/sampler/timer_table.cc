@@ -80,11 +80,12 @@ int Create(clockid_t clock, int32_t tid, int signo, void* value, int* number) {
   return static_cast<int>(RawSyscall(SYS_timer_create, clock, &event, number));
 }
 
-int Run(int number, uint64_t sampling_period_ns) {
-  itimerspec when;
-  when.it_interval.tv_sec = static_cast<time_t>(sampling_period_ns / kNsPerSecond);
-  when.it_interval.tv_nsec = static_cast<long>(sampling_period_ns % kNsPerSecond);
-  when.it_value = when.it_interval;
+timespec TimespecOf(uint64_t ns) {
+  return {static_cast<time_t>(ns / kNsPerSecond), static_cast<long>(ns % kNsPerSecond)};
+}
+
+int Run(int number, const TimerPeriods& periods) {
+  const itimerspec when = {TimespecOf(periods.others_ns), TimespecOf(periods.first_ns)};
   return static_cast<int>(RawSyscall(SYS_timer_settime, number, 0, &when, nullptr));
 }
 
@@ -93,12 +94,12 @@ void DeleteAt(uint32_t place, uint64_t entry) {
   if (NumberPlus1In(entry) == kBeingMade || !FreePlace(place, entry)) return;
   const int number = static_cast<int>(NumberPlus1In(entry)) - 1;
   // One that cannot be deleted stays, and sends nothing.
-  if (RawSyscall(SYS_timer_delete, number) != 0) Run(number, 0);
+  if (RawSyscall(SYS_timer_delete, number) != 0) Run(number, {0, 0});
 }
 
 }  // namespace
 
-int StartTimer(clockid_t clock, int32_t tid, uint64_t sampling_period_ns, int signo,
+int StartTimer(clockid_t clock, int32_t tid, const TimerPeriods& periods, int signo,
                HeldTimer* timer) {
   const uint64_t reserved = EntryOf(tid, kBeingMade);
   const uint32_t place_plus_1 = TakePlace(reserved);
@@ -114,7 +115,7 @@ int StartTimer(clockid_t clock, int32_t tid, uint64_t sampling_period_ns, int si
   const HeldTimer made = {place_plus_1, EntryOf(tid, static_cast<uint32_t>(number) + 1)};
   g_entries[place].store(made.entry);
   *timer = made;
-  result = Run(number, sampling_period_ns);
+  result = Run(number, periods);
   if (result != 0) DeleteTimer(timer);
   return result;
 }

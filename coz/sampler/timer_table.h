@@ -26,8 +26,14 @@ struct HeldTimer {
   uint64_t entry = 0;  // what stands at that place: the thread, and the kernel's number
 };
 
+// When a timer expires: after the first period, and then again after each of the others.
+struct TimerPeriods {
+  uint64_t first_ns;
+  uint64_t others_ns;
+};
+
 // Starts one for thread `tid` of this process, whose CPU clock is `clock`.
-int StartTimer(clockid_t clock, int32_t tid, uint64_t sampling_period_ns, int signo,
+int StartTimer(clockid_t clock, int32_t tid, const TimerPeriods& periods, int signo,
                HeldTimer* timer);
 // Does nothing where somebody else has deleted it.
 void DeleteTimer(HeldTimer* timer);

@@ -21,7 +21,7 @@ int32_t Tid() { return static_cast<int32_t>(syscall(SYS_gettid)); }
 
 HeldTimer Start() {
   HeldTimer timer;
-  EXPECT_EQ(StartTimer(CLOCK_THREAD_CPUTIME_ID, Tid(), kHourNs, SIGTRAP, &timer), 0);
+  EXPECT_EQ(StartTimer(CLOCK_THREAD_CPUTIME_ID, Tid(), {kHourNs, kHourNs}, SIGTRAP, &timer), 0);
   return timer;
 }
 
@@ -94,7 +94,7 @@ TEST_F(TimerTableTest, TimersOfOneThreadAreDeleted) {
 
 TEST_F(TimerTableTest, WhatIsRefusedLeavesNoEntry) {
   HeldTimer timer;
-  EXPECT_LT(StartTimer(CLOCK_THREAD_CPUTIME_ID, -1, kHourNs, SIGTRAP, &timer), 0);
+  EXPECT_LT(StartTimer(CLOCK_THREAD_CPUTIME_ID, -1, {kHourNs, kHourNs}, SIGTRAP, &timer), 0);
   EXPECT_EQ(timer.place_plus_1, 0u);
   EXPECT_FALSE(HasTimer(-1));
 }
