@@ -67,6 +67,26 @@ bool IsToClock(const profile::SourceChange& change) {
   return change.sampling_source() == profile::SAMPLING_SOURCE_CPU_CLOCK;
 }
 
+// Of perf events of threads.
+std::string WhyEventsAreTooDear(const profile::SourceChange& change) {
+  if (change.slowdown() > 0) {
+    return absl::StrFormat(
+        "took at least %.0f %% of the time of a visit, with %.0f switches a second",
+        100 * change.slowdown(), change.switches_per_second());
+  }
+  if (change.threads_per_second() > 0) {
+    return absl::StrFormat("are made for each thread, and %.0f began in a second",
+                           change.threads_per_second());
+  }
+  const double cost_ns =
+      change.switches_per_second() * static_cast<double>(change.switch_cost_ns());
+  return absl::StrFormat(
+      "are set anew at each switch: %.0f switches a second that take %.0f us more each are %.0f %% "
+      "of a CPU, of %.0f %% that the program used",
+      change.switches_per_second(), static_cast<double>(change.switch_cost_ns()) / 1000,
+      cost_ns / 1e7, change.cpu_ns_per_second() / 1e7);
+}
+
 double MsBetweenSamplesAfter(const profile::SourceChange& change, const profile::Session& session) {
   return IsToClock(change) ? static_cast<double>(session.sampling_period_ns()) / 1e6 : kTickMs;
 }
@@ -96,19 +116,7 @@ std::string WhatSourceLacks(const profile::Profile& profile, const profile::Sess
 }
 
 std::string DescribeSourceChange(const profile::SourceChange& change) {
-  const double cost_ns =
-      change.switches_per_second() * static_cast<double>(change.switch_cost_ns());
-  const std::string reason =
-      change.slowdown() > 0
-          ? absl::StrFormat(
-                "took at least %.0f %% of the time of a visit, with %.0f switches a "
-                "second",
-                100 * change.slowdown(), change.switches_per_second())
-          : absl::StrFormat(
-                "are set anew at each switch: %.0f switches a second that take %.0f us "
-                "more each are %.0f %% of a CPU, of %.0f %% that the program used",
-                change.switches_per_second(), static_cast<double>(change.switch_cost_ns()) / 1000,
-                cost_ns / 1e7, change.cpu_ns_per_second() / 1e7);
+  const std::string reason = WhyEventsAreTooDear(change);
   const char* const from = IsToClock(change) ? "a clock of each CPU, in user and kernel code"
                                              : "CPU timers, every 4 ms in user and kernel code";
   return absl::StrFormat(

@@ -94,6 +94,10 @@ TEST(SessionFactsTest, ChangeOfTheSourceSaysWhatToldIt) {
       HasSubstr(
           "as perf events of threads are set anew at each switch: 8000 switches a second that "
           "take 10 us more each are 8 % of a CPU, of 200 % that the program used;"));
+  change.set_threads_per_second(1234);
+  EXPECT_THAT(DescribeSourceChange(change),
+              HasSubstr("as perf events of threads are made for each thread, and 1234 began in a "
+                        "second; --sampler"));
   change.set_slowdown(0.08);
   EXPECT_THAT(
       DescribeSourceChange(change),

@@ -309,7 +309,8 @@ void Run::OnBareInterval(const experiment::ExperimentRecord& record) {
   current_.clear();
   if (MayChangeSource()) {
     source_.NoteSlowdown(
-        report::LeastSlowdownBySampling(recorder_->written(), recorder_->session()));
+        report::LeastSlowdownBySampling(recorder_->written(), recorder_->session()),
+        processes_->live());
   }
 }
 
@@ -495,6 +496,7 @@ void Run::Loop() {
     if (requests_->is_changing()) next_ns = now_ns + kChangePollNs;
     if (head_written_ && neighbours_.IsDue(now_ns)) LookForNeighbours();
     ChooseSource(now_ns);
+    source_.VaryClock(now_ns);
     // A unit that was named may belong to a library that is opened later.
     if (attached && !scheduler_ && units_known_ != units_.growth() && ChooseUnits()) {
       StartExperiments();
@@ -532,13 +534,13 @@ void Run::SayWhetherItIsWritten() {
 
 // What was suspended resumes as it was.
 bool Run::MayChangeSource() const {
-  return head_written_ && !target_->samples_are_suspended() &&
-         source_.MayChange(processes_->live());
+  return head_written_ && !target_->samples_are_suspended() && source_.MayChange();
 }
 
 void Run::ChooseSource(uint64_t now_ns) {
   if (!MayChangeSource()) return;
-  const std::optional<RunSource::Change> change = source_.Poll(now_ns, &*target_);
+  const std::optional<RunSource::Change> change =
+      source_.Poll(now_ns, processes_->live(), &*target_);
   if (!change.has_value()) return;
   if (scheduler_) scheduler_->StartAfresh();
   recorder_->WriteSourceChange(change->finding, change->source, now_ns);

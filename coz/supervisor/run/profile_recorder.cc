@@ -372,6 +372,7 @@ void ProfileRecorder::WriteSourceChange(const SourceChoice::Finding& finding,
   change->set_cpu_ns_per_second(finding.rates.cpu_ns_per_second);
   change->set_switch_cost_ns(finding.switch_cost_ns);
   change->set_slowdown(finding.slowdown);
+  if (finding.by_threads) change->set_threads_per_second(finding.rates.threads_per_second);
   Append(chunk);
 }
 

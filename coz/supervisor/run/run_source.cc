@@ -70,17 +70,22 @@ bool RunSource::UsesPerfEvents() const {
          (source == SamplingSource::kPerfSigtrap || source == SamplingSource::kPerfSetsig);
 }
 
-// Threads of one process pass an inherited event on, which costs little. Where coz has attached
-// each thread has an event of its own.
-bool RunSource::MayChange(int live_processes) const {
-  if (options_->sampling_source != SamplingSource::kNone || options_->exclude_kernel ||
-      !UsesPerfEvents()) {
-    return false;
-  }
+bool RunSource::MayChange() const {
+  return options_->sampling_source == SamplingSource::kNone && !options_->exclude_kernel &&
+         UsesPerfEvents();
+}
+
+// Threads of one process pass an inherited event on at switches, which costs little. Where coz has
+// attached each thread has an event of its own.
+SourceChoice::By RunSource::WhatTells(int live_processes) const {
   const bool one_event = attached_ == nullptr &&
                          control_->block().sampler_status.source == SamplingSource::kPerfSigtrap &&
                          live_processes <= 1;
-  return !one_event;
+  return one_event ? SourceChoice::By::kThreads : SourceChoice::By::kAnything;
+}
+
+void RunSource::NoteSlowdown(double at_least, int live_processes) {
+  if (WhatTells(live_processes) == SourceChoice::By::kAnything) choice_.NoteSlowdown(at_least);
 }
 
 // False where it is not permitted, or costs too much: CPU timers are then the second best.
@@ -107,10 +112,17 @@ bool RunSource::ChangeToTimers() {
   return true;
 }
 
-std::optional<RunSource::Change> RunSource::Poll(uint64_t now_ns, LiveTarget* target) {
-  const std::optional<SourceChoice::Finding> finding = choice_.Poll(now_ns);
+// Timers find a short thread only now and then, so threads alone are no reason to change to these.
+std::optional<RunSource::Change> RunSource::Poll(uint64_t now_ns, int live_processes,
+                                                 LiveTarget* target) {
+  const std::optional<SourceChoice::Finding> finding =
+      choice_.Poll(now_ns, WhatTells(live_processes));
   if (!finding.has_value()) return std::nullopt;
   if (ChangeToClock(*finding, target)) return Change{*finding, SamplingSource::kCpuClock};
+  if (finding->by_threads) {
+    choice_.IgnoreThreads();
+    return std::nullopt;
+  }
   if (ChangeToTimers()) return Change{*finding, SamplingSource::kCpuTimer};
   return std::nullopt;
 }

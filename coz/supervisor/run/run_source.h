@@ -41,11 +41,15 @@ class RunSource {
 
   bool UsesPerfEvents() const;
 
-  // Whether it was left to coz, and what is in use may cost the program much: `live_processes` of
-  // it run.
-  bool MayChange(int live_processes) const;
-  // See SourceChoice.
-  void NoteSlowdown(double at_least) { choice_.NoteSlowdown(at_least); }
+  // Whether it was left to coz, and what is in use may cost the program much.
+  bool MayChange() const;
+  // See SourceChoice. `live_processes` of the program run.
+  void NoteSlowdown(double at_least, int live_processes);
+
+  // To be called from time to time.
+  void VaryClock(uint64_t now_ns) {
+    if (clock_ != nullptr) clock_->Vary(now_ns);
+  }
 
   struct Change {
     SourceChoice::Finding finding;
@@ -53,11 +57,12 @@ class RunSource {
   };
   // Changes the source where the one in use is found to cost too much. To be called where
   // MayChange().
-  std::optional<Change> Poll(uint64_t now_ns, LiveTarget* target);
+  std::optional<Change> Poll(uint64_t now_ns, int live_processes, LiveTarget* target);
 
  private:
   absl::Status OpenClock();
   void TellClock();
+  SourceChoice::By WhatTells(int live_processes) const;
   bool ChangeToClock(const SourceChoice::Finding& finding, LiveTarget* target);
   bool ChangeToTimers();
 

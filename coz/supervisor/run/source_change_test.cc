@@ -1,4 +1,4 @@
-// Runs in which perf events are said to be too dear for a program of two processes.
+// Runs in which perf events are said to be too dear for a program.
 #include <filesystem>
 #include <string>
 
@@ -104,6 +104,24 @@ TEST_F(SourceChangeTest, ClocksOfTheCpusGoOnWhereTheyCostLittle) {
   EXPECT_EQ(change.sampling_source(), profile::SAMPLING_SOURCE_CPU_CLOCK);
   EXPECT_THAT(report::DescribeSourceChange(change), HasSubstr("come from a clock of each CPU"));
   ExpectRoundsAsBefore(profile);
+}
+
+TEST_F(SourceChangeTest, ClocksTakeOverWhereThreadsComeAndGo) {
+  if (const auto clock = CpuClock::Open(kNsPerMs); !clock.ok()) GTEST_SKIP() << clock.status();
+  options_.command = {testing::RunfilePath("coz/testing/puppets/family"), "threads", "2"};
+  options_.clock_cost = ClockCost{1, 0};
+  const profile::Profile profile = Run();
+  ASSERT_EQ(profile.source_change_size(), 1);
+  const profile::SourceChange& change = profile.source_change(0);
+  EXPECT_EQ(change.sampling_source(), profile::SAMPLING_SOURCE_CPU_CLOCK);
+  EXPECT_GT(change.threads_per_second(), 10);
+  EXPECT_THAT(report::DescribeSourceChange(change), HasSubstr("are made for each thread"));
+  ExpectRoundsAsBefore(profile);
+}
+
+TEST_F(SourceChangeTest, NewThreadsAreNoReasonForTimers) {
+  options_.command = {testing::RunfilePath("coz/testing/puppets/family"), "threads", "1"};
+  EXPECT_EQ(Run().source_change_size(), 0);
 }
 
 TEST_F(SourceChangeTest, ASourceThatWasAskedForIsKept) {

@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "coz/base/clock.h"
 #include "coz/base/file_text.h"
 #include "coz/sampler/perf_event.h"
 
@@ -94,10 +95,17 @@ absl::StatusOr<sampler::ClockExpiry> FindClockExpiry(const std::string& root) {
   return expiry;
 }
 
+uint64_t ClockPeriodNear(uint64_t sampling_period_ns, double fraction) {
+  constexpr double kSpread = 0.25;
+  const double rate = 1 + kSpread * (fraction - 0.5);
+  return static_cast<uint64_t>(static_cast<double>(sampling_period_ns) / rate);
+}
+
 absl::StatusOr<std::unique_ptr<CpuClock>> CpuClock::Open(uint64_t sampling_period_ns) {
   const absl::StatusOr<sampler::ClockExpiry> expiry = FindClockExpiry();
   if (!expiry.ok()) return expiry.status();
   auto clock = std::make_unique<CpuClock>();
+  clock->sampling_period_ns_ = sampling_period_ns;
   clock->expiry_ = *expiry;
   // One that the program may open, too: it is not enabled.
   const UniqueFd trial(sampler::OpenClockExpiriesOf(gettid(), *expiry));
@@ -110,6 +118,17 @@ absl::StatusOr<std::unique_ptr<CpuClock>> CpuClock::Open(uint64_t sampling_perio
     clock->clocks_.push_back(std::move(opened));
   }
   return clock;
+}
+
+// A change begins a period anew, and half of one is lost. So they are far apart.
+void CpuClock::Vary(uint64_t now_ns) {
+  constexpr uint64_t kBetweenChangesNs = 100 * kNsPerMs;
+  if (now_ns < next_change_ns_) return;
+  next_change_ns_ = now_ns + kBetweenChangesNs;
+  for (const UniqueFd& clock : clocks_) {
+    sampler::SetPerfEventPeriod(clock.get(),
+                                ClockPeriodNear(sampling_period_ns_, random_.Fraction()));
+  }
 }
 
 void CpuClock::Run(bool on) {

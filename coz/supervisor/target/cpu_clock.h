@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "coz/base/random.h"
 #include "coz/base/unique_fd.h"
 #include "coz/sampler/clock_expiry.h"
 
@@ -26,6 +27,10 @@ namespace coz::supervisor {
 
 // As the files below `root` tell.
 absl::StatusOr<sampler::ClockExpiry> FindClockExpiry(const std::string& root = "");
+
+// A period near this one, for a fraction in [0, 1). With any fraction as likely as any other, there
+// are as many of them in a second as of the whole period.
+uint64_t ClockPeriodNear(uint64_t sampling_period_ns, double fraction);
 
 class CpuClock {
  public:
@@ -36,7 +41,15 @@ class CpuClock {
   const sampler::ClockExpiry& expiry() const { return expiry_; }
   void Run(bool on);
 
+  // To be called as often as one likes. Gives each clock another period every tenth of a second.
+  // With one that stays, a program whose rounds are as long has its samples in the same part of
+  // each round: unlike a thread's clock this one does not stop where the program waits.
+  void Vary(uint64_t now_ns);
+
  private:
+  uint64_t sampling_period_ns_ = 0;
+  uint64_t next_change_ns_ = 0;
+  Random random_{0};
   sampler::ClockExpiry expiry_;
   std::vector<UniqueFd> clocks_;
 };

@@ -143,6 +143,34 @@ TEST_F(CpuClockTest, SamplesStandForTheCpuTimeOfEachThread) {
   }
 }
 
+TEST_F(CpuClockTest, SamplesStandForCpuTimeWhilePeriodsChange) {
+  ASSERT_EQ(RunInChild([] {
+              const auto clock = Start(&CountHere);
+              outcome->values[0] = PercentSampled([&clock] {
+                for (uint64_t i = 0; i < 5; ++i) {
+                  clock->Vary(i * 1000 * kMs);
+                  BurnInUserCode(100 * kMs);
+                }
+              });
+              return 0;
+            }),
+            0);
+  EXPECT_GT(outcome->values[0], 75u);
+  EXPECT_LT(outcome->values[0], 125u);
+}
+
+TEST(ClockPeriodTest, IsAsOftenAsTheWholeOneInTheMean) {
+  double expiries = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const uint64_t period_ns = ClockPeriodNear(kMs, (i + 0.5) / 1000);
+    EXPECT_GT(period_ns, 85 * kMs / 100);
+    EXPECT_LT(period_ns, 115 * kMs / 100);
+    expiries += static_cast<double>(kMs) / static_cast<double>(period_ns);
+  }
+  EXPECT_NEAR(expiries, 1000, 0.1);
+  EXPECT_LT(ClockPeriodNear(kMs, 0.9), ClockPeriodNear(kMs, 0.1));
+}
+
 // Whoever waits after each tenth of a period would never be sampled by a clock of its own that
 // begins anew each time.
 TEST_F(CpuClockTest, FindsThreadsThatWaitOften) {
@@ -189,6 +217,32 @@ TEST_F(CpuClockTest, FindsThreadsThatAreShorterThanAPeriod) {
   // What creates and joins them has samples, too.
   EXPECT_GT(outcome->values[0], 60u);
   EXPECT_LT(outcome->values[0], 300u);
+}
+
+// So that all of them impose its delay, and not only the sampled one.
+TEST_F(CpuClockTest, FirstSampleOfAShortThreadStandsForSeveral) {
+  static std::atomic<uint64_t> most_threads;
+  ASSERT_EQ(RunInChild([] {
+              const auto clock = Start([](const sampler::Sample& sample) {
+                if (sample.threads > most_threads) most_threads = sample.threads;
+              });
+              std::atomic<uint64_t> group{0};
+              for (int i = 0; i < 500; ++i) {
+                std::thread([&group] {
+                  group = sampler::StartThreadSampling();
+                  while (sampler::ThreadCpuNs() < kMs / 4) {
+                  }
+                  sampler::StopThreadSampling();
+                }).join();
+              }
+              outcome->values[0] = most_threads.load();
+              outcome->values[1] = group.load();
+              return 0;
+            }),
+            0);
+  EXPECT_GE(outcome->values[0], 2u);
+  EXPECT_LE(outcome->values[0], 4u);
+  EXPECT_GE(outcome->values[1], 3u) << "each takes a share, be it sampled or not";
 }
 
 TEST_F(CpuClockTest, CallWeighsAllOfItsPeriods) {

@@ -1,6 +1,7 @@
 // Tells whether perf events are the right source of samples for what runs. At each switch between
 // processes the kernel sets the timer of a sampled thread. Where that takes a large share of the
-// CPU time, CPU timers disturb less: they come with the kernel's tick.
+// CPU time, CPU timers disturb less: they come with the kernel's tick. And where threads are
+// created often, an event for each costs more than a clock of the CPU does.
 //
 // Shape    SwitchMeter counts, IsTooDear judges, SourceChoice does both from time to time until it
 //          has found that perf events are too dear; or until it is told that they are
@@ -24,32 +25,42 @@ namespace coz::supervisor {
 
 struct SwitchRates {
   double switches_per_second = 0;
-  double cpu_ns_per_second = 0;  // of the same threads
+  double cpu_ns_per_second = 0;   // of the same threads
+  double threads_per_second = 0;  // that began
 };
 
-// For the threads that ThreadTimesMeter sees.
+// For the threads that ThreadTimesMeter sees; of new ones for all.
 class SwitchMeter {
  public:
-  explicit SwitchMeter(const shared::ControlBlock* control) : times_(control) {}
+  explicit SwitchMeter(const shared::ControlBlock* control) : control_(*control), times_(control) {}
 
   // Since the last call; nothing at the first.
   std::optional<SwitchRates> Read(uint64_t now_ns);
 
  private:
+  const shared::ControlBlock& control_;
   ThreadTimesMeter times_;
   uint64_t read_ns_ = 0;
+  uint32_t threads_started_ = 0;
 };
 
 // Whether switches take more than a fiftieth of the CPU time, and of a CPU, where
 // sampling makes each longer by `switch_cost_ns`.
 bool IsTooDear(const SwitchRates& rates, uint64_t switch_cost_ns);
 
+// What the event of a new thread costs, beside its switches.
+inline constexpr double kSwitchesOfThread = 6;
+
+// Whether new threads take more than a tenth of both.
+bool ThreadsAreTooDear(const SwitchRates& rates, uint64_t switch_cost_ns);
+
 class SourceChoice {
  public:
   struct Finding {
     SwitchRates rates;
     uint64_t switch_cost_ns = 0;
-    double slowdown = 0;  // see NoteSlowdown; 0: switches alone told
+    double slowdown = 0;      // see NoteSlowdown; 0: switches or threads told
+    bool by_threads = false;  // new threads alone told
   };
 
   // `measure_cost` is called at most once, when it matters; not where `known_cost_ns` is given.
@@ -61,9 +72,15 @@ class SourceChoice {
   // lower bound.
   void NoteSlowdown(double at_least) { slowdown_ = at_least; }
 
+  // What may tell.
+  enum class By { kAnything, kThreads };
+
   // To be called as often as one likes. Returns a finding once: perf events were too dear in two
   // looks, 0.2 s apart, or the slowdown is more than a twentieth.
-  std::optional<Finding> Poll(uint64_t now_ns);
+  std::optional<Finding> Poll(uint64_t now_ns, By by = By::kAnything);
+
+  // Nothing was done about a finding by threads. They tell no more, and the rest may.
+  void IgnoreThreads();
 
  private:
   SwitchMeter meter_;
@@ -71,6 +88,7 @@ class SourceChoice {
   std::optional<uint64_t> cost_ns_;
   uint64_t next_look_ns_ = 0;
   int dear_looks_ = 0;
+  bool threads_tell_ = true;
   double slowdown_ = 0;
   bool has_found_ = false;
 };
@@ -82,7 +100,7 @@ struct ClockCost {
 };
 
 // Whether clocks of the CPUs, which are finer than CPU timers, cost little enough to be preferred
-// to them.
+// to them; of a finding by threads, whether they cost less than events.
 bool ClocksAreCheap(const SourceChoice::Finding& finding, const ClockCost& cost,
                     uint64_t sampling_period_ns);
 

@@ -55,27 +55,71 @@ TEST_F(SourceChoiceTest, ThreadsThatAreGoneCountNothing) {
 }
 
 TEST(IsTooDearTest, IsWhatTakesAFiftiethOfTheCpuTimeAndOfACpu) {
-  const SwitchRates postgresql = {18'000, 1.58e9};
+  const SwitchRates postgresql = {18'000, 1.58e9, 0};
   EXPECT_TRUE(IsTooDear(postgresql, 16'000));
   EXPECT_FALSE(IsTooDear(postgresql, 1'500));
-  const SwitchRates nginx = {8'000, 1.83e9};
+  const SwitchRates nginx = {8'000, 1.83e9, 0};
   EXPECT_TRUE(IsTooDear(nginx, 10'000));
-  const SwitchRates many_cpus = {18'000, 16e9};
+  const SwitchRates many_cpus = {18'000, 16e9, 0};
   EXPECT_FALSE(IsTooDear(many_cpus, 16'000)) << "1.8 % of its time";
-  const SwitchRates mostly_idle = {400, 0.05e9};
+  const SwitchRates mostly_idle = {400, 0.05e9, 0};
   EXPECT_FALSE(IsTooDear(mostly_idle, 40'000)) << "1.6 % of a CPU";
 }
 
 TEST(ClocksAreCheapTest, IsWhatTakesLittleAtSwitchesAndExpiries) {
-  const SourceChoice::Finding nginx = {{4'700, 1.81e9}, 11'000, 0};
+  const SourceChoice::Finding nginx = {{4'700, 1.81e9, 0}, 11'000, 0, false};
   EXPECT_TRUE(ClocksAreCheap(nginx, {1'500, 2'000}, kNsPerMs));
   EXPECT_FALSE(ClocksAreCheap(nginx, {0, 2'000}, kNsPerMs)) << "not measured";
   EXPECT_FALSE(ClocksAreCheap(nginx, {1'500, 50'000}, kNsPerMs)) << "interrupts are dear";
   EXPECT_TRUE(ClocksAreCheap(nginx, {1'500, 50'000}, 4 * kNsPerMs));
-  const SourceChoice::Finding memcached = {{22'300, 1.77e9}, 7'000, 0};
+  const SourceChoice::Finding memcached = {{22'300, 1.77e9, 0}, 7'000, 0, false};
   EXPECT_FALSE(ClocksAreCheap(memcached, {1'500, 2'000}, kNsPerMs));
-  const SourceChoice::Finding samples_are_dear = {{4'700, 1.81e9}, 11'000, 0.08};
+  const SourceChoice::Finding samples_are_dear = {{4'700, 1.81e9, 0}, 11'000, 0.08, false};
   EXPECT_FALSE(ClocksAreCheap(samples_are_dear, {1'500, 2'000}, kNsPerMs)) << "timers take fewer";
+}
+
+TEST(ClocksAreCheapTest, NewThreadsOnlyAskWhetherTheyAreCheaperThanEvents) {
+  const SourceChoice::Finding many_threads = {{40'000, 1.2e9, 2'000}, 8'000, 0, true};
+  EXPECT_TRUE(ClocksAreCheap(many_threads, {1'500, 50'000}, kNsPerMs));
+  EXPECT_FALSE(ClocksAreCheap(many_threads, {9'000, 2'000}, kNsPerMs));
+  EXPECT_FALSE(ClocksAreCheap(many_threads, {0, 2'000}, kNsPerMs)) << "not measured";
+}
+
+TEST_F(SourceChoiceTest, NewThreadsMakeAFindingOnTheirOwn) {
+  SourceChoice choice(control_.get(), 10'000, [] { return uint64_t{0}; });
+  uint64_t now_ns = kNsPerSecond;
+  const auto look = [&](uint32_t threads, SourceChoice::By by) {
+    control_->threads_started += threads;  // each takes 60 us, and all of them a tenth from 333 on
+    now_ns += 200 * kNsPerMs;
+    return choice.Poll(now_ns, by);
+  };
+  EXPECT_FALSE(look(400, SourceChoice::By::kThreads).has_value()) << "the first look has no rates";
+  EXPECT_FALSE(look(400, SourceChoice::By::kThreads).has_value());
+  EXPECT_FALSE(look(300, SourceChoice::By::kThreads).has_value()) << "too few";
+  EXPECT_FALSE(look(400, SourceChoice::By::kThreads).has_value());
+  const std::optional<SourceChoice::Finding> finding = look(400, SourceChoice::By::kThreads);
+  ASSERT_TRUE(finding.has_value());
+  EXPECT_TRUE(finding->by_threads);
+  EXPECT_EQ(finding->rates.threads_per_second, 2000);
+  EXPECT_FALSE(look(400, SourceChoice::By::kThreads).has_value()) << "once is enough";
+
+  choice.IgnoreThreads();
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(look(2000, SourceChoice::By::kAnything).has_value());
+  }
+  choice.NoteSlowdown(0.06);
+  const std::optional<SourceChoice::Finding> slow = look(200, SourceChoice::By::kAnything);
+  ASSERT_TRUE(slow.has_value()) << "the rest tells still";
+  EXPECT_FALSE(slow->by_threads);
+}
+
+TEST_F(SourceChoiceTest, SwitchesTellNothingWhereOnlyThreadsMay) {
+  SourceChoice choice(control_.get(), kNsPerMs, [] { return uint64_t{0}; });
+  choice.NoteSlowdown(0.06);
+  for (uint64_t i = 1; i < 6; ++i) {
+    Switch(1000);
+    EXPECT_FALSE(choice.Poll(i * 200 * kNsPerMs, SourceChoice::By::kThreads).has_value());
+  }
 }
 
 TEST_F(SourceChoiceTest, TwoDearLooksMakeAFinding) {

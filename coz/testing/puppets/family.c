@@ -20,6 +20,7 @@
  *   family copy SECONDS          loads a preloaded libcoz.so once more, as a program in an emulator
  *                                does, and works
  *   family work SECONDS          works
+ *   family threads SECONDS       works in a new thread each time
  *
  * Prints "ok" and ends with 0, or says what went wrong and ends with 1.
  */
@@ -82,6 +83,22 @@ static void work(double seconds) {
   volatile uint64_t x = 1;
   do {
     x = spin(x, 100000);
+    COZ_PROGRESS_NAMED("work");
+  } while (now_s() < end_s);
+}
+
+static void* work_once(void* x) {
+  *(uint64_t*)x = spin(*(uint64_t*)x, 100000);
+  return NULL;
+}
+
+static void work_in_threads(double seconds) {
+  const double end_s = now_s() + seconds;
+  uint64_t x = 1;
+  do {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, work_once, &x) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
     COZ_PROGRESS_NAMED("work");
   } while (now_s() < end_s);
 }
@@ -469,6 +486,8 @@ int main(int argc, char** argv) {
     copy(seconds);
   else if (strcmp(what, "work") == 0)
     work(seconds);
+  else if (strcmp(what, "threads") == 0)
+    work_in_threads(seconds);
   else
     return 2;
   puts("ok");
