@@ -248,6 +248,9 @@ TEST_F(ApiTest, WhatIsNotThereIsSaid) {
               HasSubstr("'libnone.so' were not counted, for no program loaded such a library"));
   EXPECT_THAT(RunIt({"--api=libappi"}, program).errors,
               HasSubstr("no program loaded such a library; the closest are: libapi.so\n"));
+  EXPECT_THAT(RunIt({"--api=libc.so*:qsort"}, program).errors,
+              HasSubstr("'libc.so*:qsort' were not counted, for a pattern means no library of the "
+                        "system; write the whole name of the library: libc.so.6\n"));
   EXPECT_THAT(RunIt({"--api=libapi.so:None"}, program).errors,
               HasSubstr("'libapi.so:None' were not counted, for the library exports no such"));
   ExpectOneSentence(RunIt({"--api=:f"}, program), "names no library");

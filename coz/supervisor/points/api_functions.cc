@@ -96,7 +96,11 @@ absl::Status ApiFunctions::Ask(const std::string& option, const std::string& tex
     return absl::InvalidArgumentError(
         absl::StrCat(option, "='", text, "': ", pattern.status().message()));
   }
-  asked_.push_back({*std::move(pattern), is_point ? text : "", latency});
+  Asked asked;
+  asked.pattern = *std::move(pattern);
+  if (is_point) asked.point = text;
+  asked.latency = latency;
+  asked_.push_back(std::move(asked));
   return absl::OkStatus();
 }
 
@@ -235,7 +239,10 @@ std::vector<ApiFunctions::Place> ApiFunctions::LookInFile(shared::ControlBlock* 
   for (Asked& asked : asked_) {
     if (!IsLibrary(asked.pattern, path) || IsLoader(path)) continue;
     // A glob means the libraries that a program has chosen.
-    if (MayBlockSigtrap(path) && IsGlob(asked.pattern.library)) continue;
+    if (MayBlockSigtrap(path) && IsGlob(asked.pattern.library)) {
+      asked.passed_over = FileName(path);
+      continue;
+    }
     asked.has_library = true;
     is_asked = true;
   }
@@ -287,6 +294,13 @@ std::vector<std::string> ApiFunctions::Missing(const std::set<std::string>& load
           absl::StrFormat("calls of '%s' were not counted, for the library exports no such "
                           "function; see those that it does with: nm -D --defined-only LIBRARY",
                           text));
+      continue;
+    }
+    if (!asked.passed_over.empty()) {
+      missing.push_back(
+          absl::StrFormat("calls of '%s' were not counted, for a pattern means no library of the "
+                          "system; write the whole name of the library: %s",
+                          text, asked.passed_over));
       continue;
     }
     const std::string closest = points::ClosestLibraries(asked.pattern.library, loaded);

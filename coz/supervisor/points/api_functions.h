@@ -81,6 +81,7 @@ class ApiFunctions {
     uint32_t latency = 0;  // as in shared::LatencyMoment
     bool has_library = false;
     bool has_function = false;
+    std::string passed_over;  // file name of a library of the system that only a whole name means
   };
   struct Function {
     points::CodePlaces::Function code;
