@@ -121,7 +121,7 @@ TEST_P(ShortThreadsTest, TimeOfThreadsShorterThanAPeriodIsAccountedFor) {
   EXPECT_GT(outcome->values[0], 0u);
   // Events that are inherited are helped out when the first threads have turned out to be short.
   if (GetParam() == SamplingSource::kPerfSigtrap) {
-    EXPECT_GE(outcome->counters.unsampled_ns, 16 * 4 * kMs);
+    EXPECT_GE(outcome->counters.unsampled_ns, uint64_t{16} * 4 * kMs);
   } else {
     EXPECT_EQ(outcome->counters.unsampled_ns, 0u);
   }
