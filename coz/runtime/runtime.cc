@@ -62,8 +62,8 @@ void StartThread(delay::ThreadLedger* reserved, uint64_t stack_bytes) {
     OccupySlot(slot);
   }
   // Last: the first sample may come at once.
-  const uint64_t threads = sampler::StartThreadSampling();
-  if (threads > 1 && reserved != nullptr) ImposeShare(threads - 1, *reserved);
+  const uint64_t sharers = sampler::StartThreadSampling();
+  if (sharers != 0 && reserved != nullptr) ImposeShare(sharers, *reserved);
 }
 
 void EndThread(delay::ThreadLedger* ledger) {

@@ -131,7 +131,8 @@ void DeleteTimersOfThreads();
 // Every thread but the first calls these, first and last. With kPerfSigtrap it need not, but then
 // threads shorter than a sampling period are never sampled. With the other sources a thread that
 // does not start is not sampled, and one that does not stop leaks a timer or a descriptor. Returns
-// the size of the group where another short thread is sampled for the calling one, else 0.
+// among how many threads the part of samples is divided that stands for other short threads, where
+// the calling one is among them, else 0.
 uint64_t StartThreadSampling();
 void StopThreadSampling();
 

@@ -55,10 +55,9 @@ void AwaitFirstSample(const FirstSamplePlan& plan) {
   t_thread.first_stands_for = plan.stands_for;
 }
 
-// What StartThreadSampling returns where nobody knows yet which thread of a group is the sampled
-// one, so that each takes a share.
-uint64_t ShareOfFirstSample() {
-  return t_thread.first_stands_for > 1 ? t_thread.first_stands_for + 1 : 0;
+// Nobody knows yet which thread of a group is the sampled one, so each takes a share.
+uint64_t SharersOfFirstSample() {
+  return t_thread.first_stands_for > 1 ? t_thread.first_stands_for : 0;
 }
 
 bool StartOwnTimer() {
@@ -91,7 +90,7 @@ uint64_t StartShortThread() {
   if (plan.first_period_ns == 0 ||
       StartThreadSigtrap(plan.first_period_ns, !sampled_process.kernel_included,
                          &t_thread.source) != 0) {
-    return plan.stands_for;
+    return plan.stands_for - 1;  // the sampled one takes none
   }
   t_thread.state.BeginShort(SampledBy::kOwn);
   t_thread.stands_for = plan.stands_for;
@@ -143,14 +142,14 @@ uint64_t StartThreadSampling() {
     t_thread.state.BecomeLong();
     t_thread.suspensions = Suspensions();
     AwaitFirstSample(PlanThreadClock(sampled_process.ended, sampled_process.sampling_period_ns));
-    return ShareOfFirstSample();
+    return SharersOfFirstSample();
   }
   if (BlocksSamples()) return 0;
   // No descriptor left for this thread is no reason to leave it out.
   const bool is_sampled =
       (source == SamplingSource::kPerfSetsig && StartOwnEvent()) || StartOwnTimer();
   if (!is_sampled) Add(&sampled_process.counters.unsampled_threads, 1);
-  return ShareOfFirstSample();
+  return SharersOfFirstSample();
 }
 
 void SampleLateThread() {
