@@ -297,6 +297,24 @@ bool IsSameFile(const std::string& one, const std::string& other, Facts* facts) 
          a.st_ino == b.st_ino;
 }
 
+// Whether it was killed, or ends, and cannot stay for long.
+bool IsEnding(const StatusFields& status) {
+  if (status.empty() || status.count("VmSize") == 0) return true;
+  constexpr uint64_t kKilled = uint64_t{1} << (SIGKILL - 1);
+  return ((SignalsIn(status, "SigPnd") | SignalsIn(status, "ShdPnd")) & kKilled) != 0;
+}
+
+// A tracer that is killed lets its process go as one of the last things that it does.
+void AwaitEndingTracer(pid_t pid) {
+  constexpr timespec kBetweenLooks = {0, 1'000'000};
+  constexpr int kMostLooks = 5000;
+  for (int i = 0; i < kMostLooks; ++i) {
+    const int64_t tracer = NumberIn(ReadStatus(pid), "TracerPid", 0);
+    if (tracer == 0 || !IsEnding(ReadStatus(static_cast<pid_t>(tracer)))) return;
+    nanosleep(&kBetweenLooks, nullptr);
+  }
+}
+
 }  // namespace
 
 bool HasOnlyFiltersOfContainer(const Facts& facts) {
@@ -305,6 +323,7 @@ bool HasOnlyFiltersOfContainer(const Facts& facts) {
 }
 
 Facts GatherFacts(pid_t pid, const std::string& library) {
+  AwaitEndingTracer(pid);
   Facts facts;
   facts.pid = pid;
   const std::string folder = absl::StrFormat("/proc/%d", pid);

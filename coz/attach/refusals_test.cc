@@ -1,8 +1,14 @@
 #include "coz/attach/refusals.h"
 
 #include <elf.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -157,6 +163,32 @@ TEST(RefusalsTest, SurroundingsAreRefused) {
   facts = Server();
   facts.status["x86_Thread_features"] = "shstk wrss";
   EXPECT_THAT(Refusal(facts), HasSubstr("shadow stack"));
+}
+
+// It has memory to give back first, so its end takes a while. Nobody has asked how it ended.
+TEST(RefusalsTest, TracerThatIsKilledIsWaitedFor) {
+  int traced_by[2];
+  ASSERT_EQ(pipe(traced_by), 0);
+  const pid_t tracer = fork();
+  if (tracer == 0) {
+    std::vector<char> memory(size_t{256} << 20, 'x');
+    pid_t child = fork();
+    while (child == 0) pause();
+    if (ptrace(PTRACE_SEIZE, child, nullptr, nullptr) != 0) child = 0;
+    (void)!write(traced_by[1], &child, sizeof(child));
+    for (;;) pause();
+  }
+  pid_t traced = 0;
+  EXPECT_EQ(read(traced_by[0], &traced, sizeof(traced)), static_cast<ssize_t>(sizeof(traced)));
+  EXPECT_GT(traced, 0);
+  EXPECT_EQ(GatherFacts(traced, kLibrary).status["TracerPid"], std::to_string(tracer))
+      << "one that stays";
+  kill(tracer, SIGKILL);
+  EXPECT_EQ(GatherFacts(traced, kLibrary).status["TracerPid"], "0");
+  if (traced > 0) kill(traced, SIGKILL);
+  waitpid(tracer, nullptr, 0);
+  close(traced_by[0]);
+  close(traced_by[1]);
 }
 
 TEST(ProcessViewTest, ReadsStatusAndMappings) {
