@@ -50,6 +50,8 @@ struct Arguments {
   bool wide = false;
   // Programs that are drawn at random, or given by a text, instead of those that are written.
   int random = 0;
+  bool processes = false;
+  bool pools = false;
   int first_plan = 1;
   std::vector<std::string> plans;
 
@@ -128,8 +130,12 @@ class Study {
   std::vector<Case> Cases() const {
     std::vector<Case> cases;
     for (const std::string& plan : arguments_.plans) cases.push_back(RandomCase(plan));
+    RandomKind kind;
+    if (arguments_.crowded) kind.shape = RandomKind::Shape::kCrowd;
+    if (arguments_.pools) kind.shape = RandomKind::Shape::kPool;
+    kind.is_of_processes = arguments_.processes;
     for (int i = 0; i < arguments_.random; ++i) {
-      cases.push_back(RandomCase(RandomPlan(arguments_.first_plan + i, arguments_.crowded)));
+      cases.push_back(RandomCase(RandomPlan(arguments_.first_plan + i, kind)));
     }
     if (!cases.empty()) return cases;
     for (const Case& one_case : AllCases()) {
@@ -374,12 +380,16 @@ int Main(int argc, char** argv) {
          "so many programs that are drawn at random, instead of those that are written; with "
          "--crowded of more threads than CPUs")
       ->check(CLI::NonNegativeNumber);
+  app.add_flag("--processes", arguments.processes, "those of --random consist of processes")
+      ->needs("--random");
+  app.add_flag("--pools", arguments.pools, "those of --random and --crowded are pools of workers")
+      ->needs("--random", "--crowded");
   app.add_option("--first-plan", arguments.first_plan, "number of the first of them (default 1)")
       ->check(CLI::PositiveNumber);
-  app.add_option(
-         "--plan", arguments.plans,
-         "of a program of programs/random.cc, a text, a number, or crowd(NUMBER); may be given "
-         "repeatedly")
+  app.add_option("--plan", arguments.plans,
+                 "of a program of programs/random.cc, a text, a number, or crowd(NUMBER), each of "
+                 "which may "
+                 "begin with \"processes \"; may be given repeatedly")
       ->allow_extra_args(false);
   app.add_option("--threads", arguments.prediction.threads,
                  "of the programs of --wide (default: one for each CPU but one, at least 2)")

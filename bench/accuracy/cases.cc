@@ -113,9 +113,11 @@ const std::vector<Case>& AllCases() {
   return *cases;
 }
 
-std::string RandomPlan(int number, bool is_crowd) {
-  const std::string text = std::to_string(number);
-  return is_crowd ? "crowd(" + text + ")" : text;
+std::string RandomPlan(int number, const RandomKind& kind) {
+  std::string text = std::to_string(number);
+  if (kind.shape == RandomKind::Shape::kCrowd) text = "crowd(" + text + ")";
+  if (kind.shape == RandomKind::Shape::kPool) text = "pool(" + text + ")";
+  return (kind.is_of_processes ? "processes " : "") + text;
 }
 
 Case RandomCase(const std::string& plan) {

@@ -43,8 +43,13 @@ struct Case {
 // Programs that are written.
 const std::vector<Case>& AllCases();
 
-// The plan of two threads that is drawn with a number, or of a crowd: more threads than CPUs.
-std::string RandomPlan(int number, bool is_crowd);
+struct RandomKind {
+  enum class Shape { kPair, kCrowd, kPool };  // the last two: more threads than CPUs
+  Shape shape = Shape::kPair;
+  bool is_of_processes = false;  // each thread is one
+};
+// The plan that is drawn with a number.
+std::string RandomPlan(int number, const RandomKind& kind);
 // programs/random.cc with this plan.
 Case RandomCase(const std::string& plan);
 

@@ -67,18 +67,34 @@ TEST_P(ProgramsTest, HasEachLabelOnOneLineOfItsSource) {
 INSTANTIATE_TEST_SUITE_P(AllCases, ProgramsTest, ::testing::ValuesIn(AllCases()),
                          [](const auto& parameter) { return parameter.param.name; });
 
-TEST(RandomProgramTest, EndsWhateverIsDrawn) {
-  for (int number = 1; number <= 40; ++number) {
-    for (const bool is_crowd : {false, true}) {
-      Variant variant = Shortened("a", 0.5);
-      variant.plan = RandomPlan(number, is_crowd);
-      const absl::StatusOr<ProgramRun> run = RunAndRead(
-          ProgramCommand(ProgramPath(RandomCase(variant.plan)), 0.02, 20, variant), 0.02);
-      ASSERT_TRUE(run.ok()) << "plan " << variant.plan << ": " << run.status();
-      EXPECT_GT(run->visits, 1) << "plan " << variant.plan;
-    }
+class RandomProgramTest : public ::testing::TestWithParam<RandomKind> {};
+
+TEST_P(RandomProgramTest, EndsWhateverIsDrawn) {
+  for (int number = 1; number <= 12; ++number) {
+    Variant variant = Shortened("a", 0.5);
+    variant.plan = RandomPlan(number, GetParam());
+    const absl::StatusOr<ProgramRun> run =
+        RunAndRead(ProgramCommand(ProgramPath(RandomCase(variant.plan)), 0.02, 20, variant), 0.02);
+    ASSERT_TRUE(run.ok()) << "plan " << variant.plan << ": " << run.status();
+    EXPECT_GT(run->visits, 1) << "plan " << variant.plan;
   }
 }
+
+std::vector<RandomKind> RandomKinds() {
+  using Shape = RandomKind::Shape;
+  std::vector<RandomKind> kinds;
+  for (const Shape shape : {Shape::kPair, Shape::kCrowd, Shape::kPool}) {
+    for (const bool is_of_processes : {false, true}) {
+      RandomKind kind;
+      kind.shape = shape;
+      kind.is_of_processes = is_of_processes;
+      kinds.push_back(kind);
+    }
+  }
+  return kinds;
+}
+
+INSTANTIATE_TEST_SUITE_P(AllKinds, RandomProgramTest, ::testing::ValuesIn(RandomKinds()));
 
 TEST(PeerProfileTest, AddsUpExperimentsOfOneSpeedup) {
   Case one_case;

@@ -1,33 +1,91 @@
-// Gates by which the threads of random.cc wait for each other, of all kinds.
+// Gates by which the threads or processes of random.cc wait for each other, of all kinds.
 //
-// Shape    a gate counts posts; each Wait takes one of them
+// Shape    a gate counts posts; each Wait takes one of them. It lies in memory that a fork shares
 // Units    none
-// Errors   abort() where the system refuses a pipe, a socket, or a read
+// Errors   abort() where the system refuses memory, a pipe, a socket, or a read
 // Threads  any number posts, any number waits
 #ifndef COZ_BENCH_ACCURACY_PROGRAMS_GATES_H_
 #define COZ_BENCH_ACCURACY_PROGRAMS_GATES_H_
 
 #include <linux/futex.h>
 #include <poll.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <string>
-
-#include "bench/accuracy/programs/bounded_queue.h"
 
 namespace random_program {
 
-class Gate {
+enum class Sharers { kThreads, kProcesses };
+
+// What is shared stays until the program ends.
+class Shared {
+ public:
+  static void* operator new(size_t size) {
+    void* const memory =
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) abort();
+    return memory;
+  }
+  static void operator delete(void*) {}
+};
+
+class Mutex {
+ public:
+  explicit Mutex(Sharers sharers) {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, sharers == Sharers::kProcesses);
+    pthread_mutex_init(&mutex_, &attributes);
+  }
+  void lock() { pthread_mutex_lock(&mutex_); }
+  void unlock() { pthread_mutex_unlock(&mutex_); }
+  pthread_mutex_t* get() { return &mutex_; }
+
+ private:
+  pthread_mutex_t mutex_;
+};
+
+class Condition {
+ public:
+  explicit Condition(Sharers sharers) {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setpshared(&attributes, sharers == Sharers::kProcesses);
+    pthread_cond_init(&condition_, &attributes);
+  }
+  void Wait(Mutex* mutex) { pthread_cond_wait(&condition_, mutex->get()); }
+  void WakeOne() { pthread_cond_signal(&condition_); }
+
+ private:
+  pthread_cond_t condition_;
+};
+
+class Barrier {
+ public:
+  Barrier(Sharers sharers, unsigned count) {
+    pthread_barrierattr_t attributes;
+    pthread_barrierattr_init(&attributes);
+    pthread_barrierattr_setpshared(&attributes, sharers == Sharers::kProcesses);
+    pthread_barrier_init(&barrier_, &attributes, count);
+  }
+  void Wait() { pthread_barrier_wait(&barrier_); }
+
+ private:
+  pthread_barrier_t barrier_;
+};
+
+class Gate : public Shared {
  public:
   virtual ~Gate() = default;
   virtual void Post() = 0;
@@ -36,7 +94,9 @@ class Gate {
 
 class SemaphoreGate : public Gate {
  public:
-  SemaphoreGate() { sem_init(&semaphore_, 0, 0); }
+  explicit SemaphoreGate(Sharers sharers) {
+    sem_init(&semaphore_, sharers == Sharers::kProcesses, 0);
+  }
   void Post() override { sem_post(&semaphore_); }
   void Wait() override {
     while (sem_wait(&semaphore_) != 0) {
@@ -49,20 +109,23 @@ class SemaphoreGate : public Gate {
 
 class ConditionGate : public Gate {
  public:
+  explicit ConditionGate(Sharers sharers) : mutex_(sharers), changed_(sharers) {}
   void Post() override {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    mutex_.lock();
     ++count_;
-    changed_.notify_one();
+    changed_.WakeOne();
+    mutex_.unlock();
   }
   void Wait() override {
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [this] { return count_ > 0; });
+    mutex_.lock();
+    while (count_ == 0) changed_.Wait(&mutex_);
     --count_;
+    mutex_.unlock();
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Mutex mutex_;
+  Condition changed_;
   int count_ = 0;
 };
 
@@ -101,17 +164,20 @@ inline bool TakeOne(std::atomic<int>* count) {
 
 class FutexGate : public Gate {
  public:
+  explicit FutexGate(Sharers sharers)
+      : flag_(sharers == Sharers::kProcesses ? 0 : FUTEX_PRIVATE_FLAG) {}
   void Post() override {
     count_.fetch_add(1, std::memory_order_release);
-    syscall(SYS_futex, &count_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    syscall(SYS_futex, &count_, FUTEX_WAKE | flag_, 1, nullptr, nullptr, 0);
   }
   void Wait() override {
     while (!TakeOne(&count_)) {
-      syscall(SYS_futex, &count_, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+      syscall(SYS_futex, &count_, FUTEX_WAIT | flag_, 0, nullptr, nullptr, 0);
     }
   }
 
  private:
+  const int flag_;
   std::atomic<int> count_{0};
 };
 
@@ -126,22 +192,40 @@ class SpinGate : public Gate {
   std::atomic<int> count_{0};
 };
 
+// Post waits while it is full.
 class QueueGate : public Gate {
  public:
-  explicit QueueGate(size_t capacity) : queue_(capacity) {}
-  void Post() override { queue_.Put(1); }
-  void Wait() override { queue_.Take(); }
+  QueueGate(Sharers sharers, size_t capacity)
+      : capacity_(capacity), mutex_(sharers), not_empty_(sharers), not_full_(sharers) {}
+  void Post() override {
+    mutex_.lock();
+    while (count_ == capacity_) not_full_.Wait(&mutex_);
+    ++count_;
+    not_empty_.WakeOne();
+    mutex_.unlock();
+  }
+  void Wait() override {
+    mutex_.lock();
+    while (count_ == 0) not_empty_.Wait(&mutex_);
+    --count_;
+    not_full_.WakeOne();
+    mutex_.unlock();
+  }
 
  private:
-  workload::BoundedQueue queue_;
+  const size_t capacity_;
+  Mutex mutex_;
+  Condition not_empty_;
+  Condition not_full_;
+  size_t count_ = 0;
 };
 
 // Null where there is no such kind. `capacity` is that of a queue.
-inline std::unique_ptr<Gate> MakeGate(const std::string& kind, size_t capacity) {
+inline std::unique_ptr<Gate> MakeGate(const std::string& kind, size_t capacity, Sharers sharers) {
   int ends[2];
-  if (kind == "semaphore") return std::make_unique<SemaphoreGate>();
-  if (kind == "condition") return std::make_unique<ConditionGate>();
-  if (kind == "futex") return std::make_unique<FutexGate>();
+  if (kind == "semaphore") return std::make_unique<SemaphoreGate>(sharers);
+  if (kind == "condition") return std::make_unique<ConditionGate>(sharers);
+  if (kind == "futex") return std::make_unique<FutexGate>(sharers);
   if (kind == "spin") return std::make_unique<SpinGate>();
   if (kind == "pipe" || kind == "polled") {
     if (pipe(ends) != 0) abort();
@@ -155,7 +239,7 @@ inline std::unique_ptr<Gate> MakeGate(const std::string& kind, size_t capacity) 
     const int fd = eventfd(0, EFD_SEMAPHORE);
     return std::make_unique<FileGate>(fd, fd, /*polls=*/false);
   }
-  if (kind == "queue") return std::make_unique<QueueGate>(capacity);
+  if (kind == "queue") return std::make_unique<QueueGate>(sharers, capacity);
   return nullptr;
 }
 

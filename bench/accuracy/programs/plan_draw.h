@@ -184,6 +184,49 @@ class CrowdDraw : public Draw {
   std::string others_;  // all but thread 0
 };
 
+// Three to eight threads, of which most take items from one queue in any order: workers behind one
+// that puts them in, or two stages of workers. They share locks besides.
+class PoolDraw : public Draw {
+ public:
+  explicit PoolDraw(uint64_t seed) : Draw(seed, 0.1, 0.8) {
+    const int threads = 3 + Index(6);
+    Add(WithNumber("threads", threads));
+    const int second = threads > 3 && Index(2) == 0 ? 2 + Index(threads - 2) : threads;
+    const std::string workers = Range(1, second - 1);
+    AddStage("0", "a");
+    Add("0>" + workers + WithNumber(":pool", 1 + Index(2 * threads)));
+    AddStage(workers, "b");
+    if (second == threads) return;
+    const std::string last = Range(second, threads - 1);
+    Add(workers + ">" + last + WithNumber(":pool", 1 + Index(2 * threads)));
+    AddStage(last, OneOf({"a", "b"}));
+  }
+
+ private:
+  static std::string Range(int first, int last) {
+    return std::to_string(first) + (first == last ? "" : "-" + std::to_string(last));
+  }
+
+  // Work of which a part is on the line.
+  void AddStage(const std::string& threads, const std::string& line) {
+    const int steps = 1 + Index(3);
+    const int of_line = Index(steps);
+    for (int i = 0; i < steps; ++i) {
+      const std::string work = Work(i == of_line ? line : OneOf({"a", "b", "other"}));
+      switch (Index(5)) {
+        case 0:
+          Add(threads + ":" + Locked() + work + "}");
+          break;
+        case 1:
+          Add(threads + ":" + WithNumber("sleep", Uniform(50, 500)));
+          [[fallthrough]];
+        default:
+          Add(threads + ":" + work);
+      }
+    }
+  }
+};
+
 }  // namespace random_program
 
 #endif  // COZ_BENCH_ACCURACY_PROGRAMS_PLAN_DRAW_H_

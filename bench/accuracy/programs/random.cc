@@ -1,11 +1,14 @@
-// A program that is drawn at random: threads that work, lock, and meet in rounds, by waits of all
-// kinds. The same plan is the same program.
-#include <pthread.h>
+// A program that is drawn at random: threads or processes that work, lock, and meet in rounds, by
+// waits of all kinds. The same plan is the same program.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -59,8 +62,9 @@ bool StartsWith(const std::string& word, const char* start) { return word.rfind(
 // What the threads do in a round, in one order. What one waits for comes earlier in it, so no round
 // waits for ever. The text of a plan has, between spaces:
 //
-//   threads(6)         at the beginning: so many threads, at most 10, that share two CPUs. Without
-//                      it there are two, each with a CPU of its own
+//   processes          at the beginning: all that is called a thread here is a process
+//   threads(6)         then: so many threads, at most 10, that share two CPUs. Without it there are
+//                      two, each with a CPU of its own
 //   0:a(300)           thread 0 works on line a for 300 us; b and other likewise
 //   2-5:a(300)         each thread from 2 to 5 does
 //   1:lock0{b(50)}     thread 1 works while it holds the lock 0 or 1
@@ -73,23 +77,33 @@ bool StartsWith(const std::string& word, const char* start) { return word.rfind(
 //                      waits for five, by one pipe
 //   0>1-5:window(3)    thread 0 is at most three rounds ahead of the others; window(3): of the
 //                      other of two
+//   0>1-5:pool(7)      thread 0 puts five items into one queue with room for seven, of which each
+//                      of the others takes one in a round of its own; of several that put items
+//                      each puts one. Nothing else may make these wait for each other
 class Plan {
  public:
   Plan(const std::string& text, workload::Program* program) : program_(program) {
     std::istringstream words(text);
     std::string word;
     words >> word;
+    if (word == "processes") {
+      sharers_ = Sharers::kProcesses;
+      words >> word;
+    }
     if (StartsWith(word, "threads(")) {
       shares_cpus_ = true;
       steps_.resize(static_cast<size_t>(NumberIn(word)));
       if (steps_.size() < 2 || steps_.size() > 10) Refuse(word);
       words >> word;
     }
-    pthread_barrier_init(&barrier_, nullptr, static_cast<unsigned>(steps_.size()));
+    shared_ = new Meetings(sharers_, static_cast<unsigned>(steps_.size()));
     for (; words; words >> word) AddWord(word);
   }
 
   size_t threads() const { return steps_.size(); }
+  Sharers sharers() const { return sharers_; }
+  // Else each of them makes rounds of its own number, and the end of the first ends all.
+  bool ends_together() const { return ends_together_; }
   bool shares_cpus() const { return shares_cpus_; }
   const Steps& Of(size_t thread) const { return steps_[thread]; }
 
@@ -100,13 +114,21 @@ class Plan {
  private:
   using Set = std::vector<size_t>;  // of threads
 
+  struct Meetings : Shared {
+    Meetings(Sharers sharers, unsigned threads)
+        : barrier(sharers, threads), locks{Mutex(sharers), Mutex(sharers)} {}
+
+    Barrier barrier;
+    Mutex locks[2];
+  };
+
   void AddWord(const std::string& word) {
     static const std::regex signal("(\\d(?:-\\d)?)>(?:(\\d(?:-\\d)?):)?(.+)");
     static const std::regex own("(\\d(?:-\\d)?):(.+)");
     std::smatch parts;
     if (word == "barrier") {
       for (Steps& steps : steps_) {
-        steps.emplace_back([this](uint64_t*) { pthread_barrier_wait(&barrier_); });
+        steps.emplace_back([this](uint64_t*) { shared_->barrier.Wait(); });
       }
     } else if (StartsWith(word, "window(")) {
       AddSignal({0}, {1}, word);
@@ -133,7 +155,7 @@ class Plan {
   Gate* AddGate(const std::string& kind) {
     const size_t end = kind.find('(');
     const size_t capacity = end == std::string::npos ? 1 : static_cast<size_t>(NumberIn(kind));
-    std::unique_ptr<Gate> gate = MakeGate(kind.substr(0, end), capacity);
+    std::unique_ptr<Gate> gate = MakeGate(kind.substr(0, end), capacity, sharers_);
     if (gate == nullptr || capacity == 0) Refuse(kind);
     gates_.push_back(std::move(gate));
     return gates_.back().get();
@@ -142,6 +164,7 @@ class Plan {
   // Of several that wait each has a gate of its own, so that none is ahead by another's post. One
   // that waits for several takes as many posts.
   void AddSignal(const Set& from, const Set& to, const std::string& kind) {
+    if (StartsWith(kind, "pool(")) return AddPool(from, to, static_cast<size_t>(NumberIn(kind)));
     if (from.size() > 1 && to.size() > 1) Refuse(kind);
     const bool is_window = StartsWith(kind, "window(");
     if (is_window && from.size() > 1) Refuse(kind);
@@ -174,15 +197,29 @@ class Plan {
     });
   }
 
+  void AddPool(const Set& from, const Set& to, size_t capacity) {
+    ends_together_ = false;
+    Gate* const gate = AddGate("queue(" + std::to_string(capacity) + ")");
+    const size_t items = from.size() == 1 ? to.size() : 1;
+    for (const size_t thread : from) {
+      steps_[thread].emplace_back([gate, items](uint64_t*) {
+        for (size_t i = 0; i < items; ++i) gate->Post();
+      });
+    }
+    for (const size_t thread : to) {
+      steps_[thread].emplace_back([gate](uint64_t*) { gate->Wait(); });
+    }
+  }
+
   void AddOwn(size_t thread, const std::string& what) {
     Steps& steps = steps_[thread];
     if (StartsWith(what, "sleep(")) {
       steps.emplace_back(
           [us = static_cast<uint64_t>(NumberIn(what))](uint64_t*) { workload::SleepUs(us); });
     } else if (StartsWith(what, "lock0{") || StartsWith(what, "lock1{")) {
-      std::mutex* const lock = &locks_[what[4] - '0'];
+      Mutex* const lock = &shared_->locks[what[4] - '0'];
       steps.emplace_back([lock, work = MakeWork(what.substr(6))](uint64_t* x) {
-        const std::lock_guard<std::mutex> guard(*lock);
+        const std::lock_guard<Mutex> guard(*lock);
         work(x);
       });
     } else if (StartsWith(what, "thread{")) {
@@ -207,53 +244,96 @@ class Plan {
   }
 
   workload::Program* const program_;
-  pthread_barrier_t barrier_;
-  std::mutex locks_[2];
+  Sharers sharers_ = Sharers::kThreads;
+  Meetings* shared_ = nullptr;
   std::vector<std::unique_ptr<Gate>> gates_;
   bool shares_cpus_ = false;
+  bool ends_together_ = true;
   std::vector<Steps> steps_ = std::vector<Steps>(2);
 };
 
-// A number stands for the plan of two threads that is drawn with it, and crowd(NUMBER) for one of
-// more.
+// A number stands for the plan of two threads that is drawn with it, crowd(NUMBER) and pool(NUMBER)
+// for those of more.
 std::string PlanText(const std::string& plan) {
+  constexpr char kProcesses[] = "processes ";
+  if (StartsWith(plan, kProcesses)) return kProcesses + PlanText(plan.substr(strlen(kProcesses)));
   if (plan.find_first_not_of("0123456789") == std::string::npos) {
     return PairDraw(strtoull(plan.c_str(), nullptr, 10)).text();
   }
   if (StartsWith(plan, "crowd(")) return CrowdDraw(static_cast<uint64_t>(NumberIn(plan))).text();
+  if (StartsWith(plan, "pool(")) return PoolDraw(static_cast<uint64_t>(NumberIn(plan))).text();
   return plan;
+}
+
+// All end after the same round. The others are at most one ahead when the first sets it.
+struct LastRound : Shared {
+  static constexpr uint64_t kNever = ~uint64_t{0};
+  std::atomic<uint64_t> number{kNever};
+};
+
+void RunOther(const Plan& plan, size_t thread, const LastRound& last) {
+  uint64_t x = 1;
+  for (uint64_t round = 0; round <= last.number || !plan.ends_together(); ++round) {
+    for (const auto& step : plan.Of(thread)) step(&x);
+  }
+  workload::Keep(x);
+}
+
+void RunFirst(const Plan& plan, const workload::Program& program, LastRound* last) {
+  workload::UseCpu(plan.CpuOf(0));
+  uint64_t x = 1;
+  for (uint64_t round = 0; round <= last->number; ++round) {
+    if (last->number == LastRound::kNever && !program.Running()) last->number = round + 2;
+    for (const auto& step : plan.Of(0)) step(&x);
+    VISIT("rounds");
+  }
+  workload::Keep(x);
+}
+
+void RunThreads(const Plan& plan, const workload::Program& program, LastRound* last) {
+  std::vector<workload::Thread> others;
+  for (size_t thread = 1; thread < plan.threads(); ++thread) {
+    others.emplace_back(plan.CpuOf(thread), [&, thread] { RunOther(plan, thread, *last); });
+  }
+  RunFirst(plan, program, last);
+  for (workload::Thread& thread : others) {
+    if (plan.ends_together()) {
+      thread.join();
+    } else {
+      thread.detach();
+    }
+  }
+}
+
+void RunProcesses(const Plan& plan, const workload::Program& program, LastRound* last) {
+  fflush(stdout);
+  std::vector<pid_t> others;
+  for (size_t process = 1; process < plan.threads(); ++process) {
+    others.push_back(fork());
+    if (others.back() < 0) abort();
+    if (others.back() > 0) continue;
+    workload::UseCpu(plan.CpuOf(process));
+    RunOther(plan, process, *last);
+    _exit(0);
+  }
+  RunFirst(plan, program, last);
+  for (const pid_t process : others) {
+    if (!plan.ends_together()) kill(process, SIGKILL);
+    waitpid(process, nullptr, 0);
+  }
 }
 
 int Main(int argc, char** argv) {
   workload::Program program(argc, argv);
   const std::string text = PlanText(program.Plan());
   printf("plan: %s\n", text.c_str());
-  Plan plan(text, &program);
+  const Plan plan(text, &program);
   if (plan.shares_cpus()) workload::ShareCpus(2);
+  const std::unique_ptr<LastRound> last(new LastRound);
   program.Start();
-  // All end after the same round. The others are at most one ahead when the first sets it.
-  constexpr uint64_t kNever = ~uint64_t{0};
-  std::atomic<uint64_t> last_round{kNever};
-  std::vector<workload::Thread> others;
-  for (size_t thread = 1; thread < plan.threads(); ++thread) {
-    others.emplace_back(plan.CpuOf(thread), [&, thread] {
-      uint64_t x = 1;
-      for (uint64_t round = 0; round <= last_round; ++round) {
-        for (const auto& step : plan.Of(thread)) step(&x);
-      }
-      workload::Keep(x);
-    });
-  }
-  workload::UseCpu(plan.CpuOf(0));
-  uint64_t x = 1;
-  for (uint64_t round = 0; round <= last_round; ++round) {
-    if (last_round == kNever && !program.Running()) last_round = round + 2;
-    for (const auto& step : plan.Of(0)) step(&x);
-    VISIT("rounds");
-  }
-  for (workload::Thread& thread : others) thread.join();
-  workload::Keep(x);
-  return program.Finish();
+  const auto run = plan.sharers() == Sharers::kProcesses ? RunProcesses : RunThreads;
+  run(plan, program, last.get());
+  exit(program.Finish());  // what others still use stays
 }
 
 }  // namespace
