@@ -75,16 +75,20 @@ void NoteAlternateStackHere() {
   t_entry = TakeAndLeaveStacksIfShared(stack);
 }
 
-void NoteUnmapped(const void* begin, size_t bytes) {
-  if (HasLeftThreadSync()) return;  // no samples, and perhaps no right to change their handler
+bool NoteUnmapped(const void* begin, size_t bytes) {
+  if (HasLeftThreadSync()) return false;  // no samples, perhaps no right to change their handler
   const auto first = reinterpret_cast<uintptr_t>(begin);
+  const auto is_in_it = [first, bytes](const Entry& entry) {
+    const uintptr_t stack = entry.load(std::memory_order_relaxed);
+    return stack != 0 && stack - first < bytes;
+  };
   const Entry* const stacks = g_stacks;
-  const bool is_stack_of_a_thread =
-      std::any_of(stacks, stacks + g_ever_used.load(), [&](const Entry& entry) {
-        const uintptr_t stack = entry.load(std::memory_order_relaxed);
-        return stack != 0 && stack - first < bytes;
-      });
-  if (is_stack_of_a_thread) HandleOffAlternateStacks();
+  const Entry* const end = stacks + g_ever_used.load();
+  if (std::none_of(stacks, end, is_in_it)) return false;
+  HandleOffAlternateStacks();
+  return std::any_of(stacks, end, [&is_in_it](const Entry& entry) {
+    return &entry != t_entry && is_in_it(entry);
+  });
 }
 
 void ForgetAlternateStackHere() {

@@ -14,6 +14,8 @@
 // write over one another there. So from the second thread with the same stack on, samples are
 // handled on the stacks of the interrupted code. So they are from then on, too, when the program
 // unmaps the stack of a thread that goes on: its own signals are over by then, samples are not.
+// Where that is another thread, the memory stays, since the handler of a sample may be on it: a
+// Rust program that ends in std::process::exit unmaps the stack of its main thread.
 #ifndef COZ_SYNC_INTERPOSE_ALTERNATE_STACKS_H_
 #define COZ_SYNC_INTERPOSE_ALTERNATE_STACKS_H_
 
@@ -40,8 +42,9 @@ class AlternateStackChange {
 // Notes what the calling thread set before the library came.
 void NoteAlternateStackHere();
 
-// Before the program unmaps that memory.
-void NoteUnmapped(const void* begin, size_t bytes);
+// Before the program unmaps that memory. Returns whether it is to stay, for the stack of another
+// thread is in it.
+bool NoteUnmapped(const void* begin, size_t bytes);
 
 // The calling thread ends and is not sampled any more: the next may get its stack.
 void ForgetAlternateStackHere();

@@ -1,12 +1,14 @@
 // Alternate signal stacks: samples use them, but for those that threads share.
 #include "coz/sync/interpose/alternate_stacks.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <functional>
@@ -106,6 +108,33 @@ TEST_F(AlternateStacksTest, ThatAreGoneAreNotUsed) {
     result->failures += munmap(stack.ss_sp, kBytes) != 0 ? 1 : 0;
     UnblockSignal(kReserved);
     kill(getpid(), kReserved);
+  });
+  EXPECT_EQ(found.failures, 0);
+  EXPECT_FALSE(found.uses_stacks);
+}
+
+std::atomic<bool> g_is_in_handler{false};
+std::atomic<bool> g_may_leave_handler{false};
+
+void OnSampleThatTakesLong(int /*signo*/, siginfo_t* /*info*/, void* /*context*/) {
+  g_is_in_handler = true;
+  while (!g_may_leave_handler) sched_yield();
+}
+
+TEST_F(AlternateStacksTest, StayWhereAThreadUnmapsThatOfAnotherWithAHandlerOnIt) {
+  const Found found = InSampledChild([this](Found* result) {
+    InstallSignalHandler(kReserved, &OnSampleThatTakesLong);
+    stack_t stack = stack_;
+    stack.ss_sp = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::thread unmaps([&] {
+      while (!g_is_in_handler) sched_yield();
+      result->failures += munmap(stack.ss_sp, kBytes) != 0 ? 1 : 0;
+      g_may_leave_handler = true;
+    });
+    result->failures += Set(stack) != 0 ? 1 : 0;
+    UnblockSignal(kReserved);
+    RawSyscall(SYS_tgkill, getpid(), gettid(), kReserved);
+    unmaps.join();
   });
   EXPECT_EQ(found.failures, 0);
   EXPECT_FALSE(found.uses_stacks);

@@ -206,7 +206,7 @@ int sigaltstack(const stack_t* stack, stack_t* old_stack) noexcept {
 }
 
 int munmap(void* begin, size_t bytes) noexcept {
-  coz::interpose::NoteUnmapped(begin, bytes);
+  if (coz::interpose::NoteUnmapped(begin, bytes)) return 0;
   return coz::interpose::g_real.munmap(begin, bytes);
 }
 
