@@ -101,6 +101,7 @@ int Attach(const CLI::App& command, RunArguments* arguments) {
       return Report(status);
     }
   }
+  arguments->run.is_launcher = arguments->run.attach_tree;
   const absl::StatusOr<supervisor::RunResult> result = supervisor::RunProfile(arguments->run);
   if (!result.ok()) return Report(result.status());
   supervisor::SettleProfiles(result->earlier, arguments->run.output,

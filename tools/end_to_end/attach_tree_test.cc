@@ -8,12 +8,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "coz/attach/process_view.h"
@@ -350,6 +352,27 @@ TEST_F(AttachTreeTest, ChildThatDiesMeanwhileDoesNoHarm) {
     EXPECT_THAT(result.errors, HasSubstr("3 processes run on as before"));
     ExpectAllWork(All(), "handed");
   }
+  ExpectRightEnd();
+}
+
+// A shell that waits for the program that it has started.
+TEST_F(AttachTreeTest, FirstProcessNeedsNoDebugInformation) {
+  const pid_t shell = fork();
+  if (shell == 0) {
+    setpgid(0, 0);
+    execl("/bin/sh", "sh", "-c", "\"$0\" 100; true", Puppet("busy").c_str(), nullptr);
+    _exit(127);
+  }
+  const std::string its_children = absl::StrFormat("/proc/%d/task/%d/children", shell, shell);
+  pid_t busy = 0;
+  while (!(std::ifstream(its_children) >> busy) || attach::ReadStatus(busy)["Name"] != "busy") {
+  }
+  const CommandResult result = Attach({"--tree", "--duration=1"}, shell);
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_GT(DoneByProcess("work")[busy].samples, 0u);
+  EXPECT_GT(DoneByProcess("work")[busy].visits, 0u);
+  kill(-shell, SIGKILL);
+  waitpid(shell, nullptr, 0);
   ExpectRightEnd();
 }
 
