@@ -1,6 +1,6 @@
-// Measures what three things cost: a visit to a progress point, by each way of counting; a place
-// that is never visited, at a switch between processes; and, for the supervisor, a read of the
-// count.
+// Measures what four things cost: a visit to a progress point, by each way of counting; a place
+// that is never visited, at a switch between processes; a breakpoint, in code beside it; and, for
+// the supervisor, a read of the count.
 //
 //   ./bazelw run -c opt //bench/points:visit_benchmark
 #include <benchmark/benchmark.h>
@@ -260,6 +260,14 @@ void TwoSwitchesWithProbe(benchmark::State& state) {
   for ([[maybe_unused]] auto _ : state) partner.Turn();
 }
 BENCHMARK(TwoSwitchesWithProbe)->UseRealTime();
+
+// How many times as long a short loop takes in the same 64 bytes of code is the counter.
+void LoopBesideBreakpoint(benchmark::State& state) {
+  double times_as_long = 1;
+  for ([[maybe_unused]] auto _ : state) times_as_long = points::MeasureBreakpointSlowdown();
+  state.counters["times_as_long"] = times_as_long;
+}
+BENCHMARK(LoopBesideBreakpoint);
 
 void ReadBreakpointCount(benchmark::State& state) {
   const absl::StatusOr<points::VisitCounter> counter =

@@ -124,16 +124,33 @@ bool HasMoreThan(const std::vector<pid_t>& before, const std::vector<pid_t>& now
 // Something to break on, or to probe.
 __attribute__((noinline)) void Visited() { asm volatile(""); }
 
-double CostOfVisitNs() {
-  constexpr int kVisits = 100;
-  // The best of some, so that what else runs does not count.
-  uint64_t best_ns = ~uint64_t{0};
+__attribute__((noinline, aligned(kBreakpointVicinity))) void Loop(int rounds) {
+  for (; rounds != 0; --rounds) asm volatile("");
+}
+
+// The best of some, so that what else runs does not count.
+template <typename Work>
+uint64_t ShortestNs(Work work) {
+  uint64_t shortest_ns = ~uint64_t{0};
   for (int round = 0; round < 5; ++round) {
     const uint64_t start_ns = MonotonicNowNs();
-    for (int i = 0; i < kVisits; ++i) Visited();
-    best_ns = std::min(best_ns, MonotonicNowNs() - start_ns);
+    work();
+    shortest_ns = std::min(shortest_ns, MonotonicNowNs() - start_ns);
   }
-  return static_cast<double>(best_ns) / kVisits;
+  return shortest_ns;
+}
+
+double CostOfVisitNs() {
+  constexpr int kVisits = 100;
+  const uint64_t visits_ns = ShortestNs([] {
+    for (int i = 0; i < kVisits; ++i) Visited();
+  });
+  return static_cast<double>(visits_ns) / kVisits;
+}
+
+uint64_t LoopNs() {
+  constexpr int kRounds = 20'000;
+  return ShortestNs([] { Loop(kRounds); });
 }
 
 // Where the code at the address lies in this process's executable; 0 where it is in none of its
@@ -275,6 +292,16 @@ double MeasureBreakpointCostNs() {
   const LostBreakpointGuard guard;
   const UniqueFd fd(OpenEvent(&attr, 0, -1));
   return fd.ok() ? CostOfVisitNs() : 0;
+}
+
+double MeasureBreakpointSlowdown() {
+  const uint64_t alone_ns = LoopNs();
+  // The last byte, which is behind the loop.
+  perf_event_attr attr = BreakpointAttributes(
+      reinterpret_cast<uint64_t>(&Loop) + kBreakpointVicinity - 1, Inheritance::kNone);
+  const UniqueFd fd(OpenEvent(&attr, 0, -1));
+  if (!fd.ok() || alone_ns == 0) return 1;
+  return std::max(1.0, static_cast<double>(LoopNs()) / static_cast<double>(alone_ns));
 }
 
 double MeasureProbeCostNs() {

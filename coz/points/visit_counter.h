@@ -33,6 +33,9 @@
 namespace coz::points {
 
 inline constexpr int kBreakpoints = 4;  // debug registers of x86
+// CPUs may fetch such a part of the code slowly where it has a breakpoint anywhere: so many bytes,
+// from a multiple of them on.
+inline constexpr uint64_t kBreakpointVicinity = 64;
 
 class VisitCounter {
  public:
@@ -68,6 +71,10 @@ absl::Status CheckProbes(const std::string& file, uint64_t offset);
 // What one visit costs a thread, in ns, measured on this process; 0 where it cannot be measured.
 double MeasureBreakpointCostNs();
 double MeasureProbeCostNs();
+// How many times as long a short loop takes that shares kBreakpointVicinity with a breakpoint,
+// though none of its instructions has it, measured on this process. 1 where the CPU does not mind,
+// or where it cannot be measured.
+double MeasureBreakpointSlowdown();
 
 }  // namespace coz::points
 

@@ -95,6 +95,13 @@ TEST(VisitCounterTest, BreakpointCountsEveryThreadExactly) {
   EXPECT_EQ(counter->Read(), 4400u);
 }
 
+// Whether a CPU minds is not known; it is never faster.
+TEST(VisitCounterTest, SlowdownBesideABreakpointIsMeasured) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  EXPECT_GE(MeasureBreakpointSlowdown(), 1);
+  EXPECT_LT(MeasureBreakpointSlowdown(), 1e6);
+}
+
 TEST(VisitCounterTest, BreakpointThatIsArmedLaterReachesLivingThreads) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
   Visitor visitor(100, 3);

@@ -69,6 +69,7 @@ TEST_F(ProgressTest, BreakpointCountsEveryCallInEveryThread) {
   EXPECT_EQ(point.kind(), profile::PROGRESS_POINT_KIND_BREAKPOINT);
   EXPECT_EQ(point.counted_by(), "hardware breakpoint");
   EXPECT_GT(point.visit_cost_ns(), 0u);
+  EXPECT_GE(point.breakpoint_slowdown(), 1);
   EXPECT_THAT(result.errors, HasSubstr("counted by hardware breakpoint"));
 }
 

@@ -161,8 +161,13 @@ class ExperimentTableBuilder::Impl {
     const PointKey key(point.name(), point.kind());
     const auto [it, added] = points_.try_emplace(key, table_.points.size());
     if (added) {
-      table_.points.push_back(
-          {point.name(), point.kind(), 0, point.counted_by(), point.visit_cost_ns(), {}});
+      table_.points.push_back({point.name(),
+                               point.kind(),
+                               0,
+                               point.counted_by(),
+                               point.visit_cost_ns(),
+                               point.breakpoint_slowdown(),
+                               {}});
     }
     point_ids_[{point.session(), point.id()}] = it->second;
   }

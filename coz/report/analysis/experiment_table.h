@@ -61,6 +61,7 @@ struct PointRow {
   uint64_t visits = 0;     // of the whole run; arrivals of latency pairs
   std::string counted_by;  // as in ProgressPoint
   uint64_t visit_cost_ns = 0;
+  double breakpoint_slowdown = 0;
   std::vector<PointStay> stays;  // in order of time; sessions that are missing had it throughout
 
   // Whether the point was counted from here to there.

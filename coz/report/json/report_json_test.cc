@@ -157,6 +157,7 @@ profile::Profile NumberedRequests() {
   profile::Profile profile = made.profile();
   profile.mutable_progress_point(0)->set_counted_by("hardware breakpoint");
   profile.mutable_progress_point(0)->set_visit_cost_ns(9000);
+  profile.mutable_progress_point(0)->set_breakpoint_slowdown(12.5);
   for (profile::Experiment& experiment : *profile.mutable_experiment()) {
     profile::PointCounts* counts = experiment.mutable_point(0);
     const uint64_t from_ns = experiment.virtual_speedup() == 0 ? 2'000'000 : 1'500'000;
@@ -172,6 +173,7 @@ TEST(ReportJsonTest, PairsHaveThroughputAndLatency) {
   const Json& point = json["points"][0];
   EXPECT_EQ(point["counted_by"], "hardware breakpoint");
   EXPECT_EQ(point["visit_cost_ns"], 9000);
+  EXPECT_EQ(point["breakpoint_slowdown"], 12.5);
   const Json& latency = point["latency"];
   EXPECT_NEAR(latency["mean_ns"].get<double>(), 2e6, 1e5);
   EXPECT_NEAR(latency["p50_ns"].get<double>(), 2'000'500, 1);

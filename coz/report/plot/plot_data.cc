@@ -12,10 +12,11 @@
 //                     empty then. Else null
 //   words             of the verdicts, by their keys
 //   points            most visited first, each {name, kind, visits, counted_by, visit_cost_ns,
-//                     cost, sampling, spread, untried, there, latency, low_visits}. spread: what to
-//                     do where all lines are small, untried: of the lines that have no entry: a
-//                     sentence each or "". cost and sampling: what counting
-//                     and sampling take, there: from when to when, sentences or "". latency, of a
+//                     cost, beside, sampling, spread, untried, there, latency, low_visits}.
+//                     spread: what to do where all lines are small, untried: of the lines that have
+//                     no entry: a sentence each or "". cost and sampling: what counting and
+//                     sampling take, beside: what its breakpoint does to code around it, there:
+//                     from when to when, sentences or "". latency, of a
 //                     pair, else null: {in, out: a second, under_way, mean, p50, p99: ms or null,
 //                     error, mismatch: a sentence or "", stable}
 //   files             {path, changed, missing, runs: [[first line, text…]…]}; without runs where
@@ -183,6 +184,7 @@ class Builder {
                                  {"counted_by", row.counted_by},
                                  {"visit_cost_ns", row.visit_cost_ns},
                                  {"cost", CostOfCounting(row, table_.run_time_ns)},
+                                 {"beside", SlowdownBesideBreakpoint(row)},
                                  {"sampling", CostOfSampling(point)},
                                  {"spread", Spread(point, profile_, names_)},
                                  {"untried", Untried(point, profile_, table_, names_)},

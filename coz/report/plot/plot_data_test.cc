@@ -140,6 +140,7 @@ TEST(PlotDataTest, PairsHaveThroughputAndLatency) {
   profile::Profile profile = report_testing::SampleProfile(3);
   profile.mutable_progress_point(0)->set_counted_by("hardware breakpoint");
   profile.mutable_progress_point(0)->set_visit_cost_ns(900'000'000);
+  profile.mutable_progress_point(0)->set_breakpoint_slowdown(12.6);
   for (profile::Experiment& experiment : *profile.mutable_experiment()) {
     profile::PointCounts* counts = experiment.mutable_point(1);
     counts->add_latency_from_ns(2'000'000);
@@ -153,7 +154,9 @@ TEST(PlotDataTest, PairsHaveThroughputAndLatency) {
   EXPECT_EQ(data["points"][0]["visit_cost_ns"], 900'000'000);
   EXPECT_THAT(data["points"][0]["cost"].get<std::string>(),
               HasSubstr("counting takes 900000.0 us"));
+  EXPECT_THAT(data["points"][0]["beside"].get<std::string>(), HasSubstr("13 times slower"));
   EXPECT_EQ(data["points"][1]["cost"], "");
+  EXPECT_EQ(data["points"][1]["beside"], "");
   EXPECT_TRUE(data["points"][0]["latency"].is_null());
   const nlohmann::json& latency = data["points"][1]["latency"];
   EXPECT_NEAR(latency["p50"].get<double>(), 2.05, 0.001);

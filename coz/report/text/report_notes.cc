@@ -426,15 +426,25 @@ void AddChangedSources(const profile::Profile& profile, const ExperimentTable& t
 }  // namespace
 
 std::string CostOfCounting(const PointRow& point, uint64_t run_time_ns) {
-  constexpr double kWorthSaying = 0.05;
+  constexpr double kShareWorthSaying = 0.05;
   const double share = static_cast<double>(point.visits) *
                        static_cast<double>(point.visit_cost_ns) / static_cast<double>(run_time_ns);
-  if (!(share > kWorthSaying)) return "";
+  if (!(share > kShareWorthSaying)) return "";
   return absl::StrFormat(
       "counting takes %.1f us a visit, %.0f %% of a CPU, and slows the program; count a place that "
       "is passed less often (`coz points` lists some), put COZ_PROGRESS there, or count samples "
       "with --progress-sampled",
       static_cast<double>(point.visit_cost_ns) / 1000, 100 * share);
+}
+
+std::string SlowdownBesideBreakpoint(const PointRow& point) {
+  constexpr double kSlowdownWorthSaying = 1.5;
+  if (!(point.breakpoint_slowdown >= kSlowdownWorthSaying)) return "";
+  return absl::StrFormat(
+      "while a hardware breakpoint counts it, this CPU runs a loop in the same 64 bytes of code up "
+      "to %.0f times slower, so lines beside it may look much larger than they are; if some do, "
+      "count another place, or this one by a probe, as root: --progress-source=uprobe",
+      point.breakpoint_slowdown);
 }
 
 std::string WhenThere(const PointRow& row, const PointAnalysis& point) {

@@ -28,6 +28,10 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
 // hardly matters.
 std::string CostOfCounting(const PointRow& point, uint64_t run_time_ns);
 
+// That the CPU runs code beside the point's breakpoint slowly: a sentence without a full stop;
+// empty where it hardly does.
+std::string SlowdownBesideBreakpoint(const PointRow& point);
+
 // From when to when a point was there that was added or removed, and what that leaves out: a
 // sentence without a full stop; empty for one that was there all the time.
 std::string WhenThere(const PointRow& row, const PointAnalysis& point);

@@ -128,8 +128,9 @@ class PointRenderer {
   // What counting by the kernel and sampling take of the program's time, where it matters.
   std::string CostLines(const PointAnalysis& point) const {
     std::string text;
-    for (const std::string& cost :
-         {CostOfCounting(table_.points[point.point], table_.run_time_ns), CostOfSampling(point)}) {
+    const PointRow& row = table_.points[point.point];
+    for (const std::string& cost : {CostOfCounting(row, table_.run_time_ns),
+                                    SlowdownBesideBreakpoint(row), CostOfSampling(point)}) {
       if (!cost.empty()) absl::StrAppend(&text, "  ", cost, "\n");
     }
     return text;

@@ -137,8 +137,13 @@ void OutsidePoints::DescribePoints() {
     if (ends_at_places) ways.push_back(CountedBy(*point.end));
     if (target_ == nullptr || ways.empty()) continue;
     if (ways.size() == 2 && ways[0] == ways[1]) ways.pop_back();
-    const uint64_t cost_ns = point.visits != nullptr ? VisitCostNs(*counted) : 0;
-    target_->SetCountedBy(point.id, absl::StrJoin(ways, " and "), cost_ns);
+    LiveTarget::Point counting;
+    counting.counted_by = absl::StrJoin(ways, " and ");
+    if (point.visits != nullptr) counting.visit_cost_ns = VisitCostNs(*counted);
+    for (const Counted* end : point.all()) {
+      counting.breakpoint_slowdown = std::max(counting.breakpoint_slowdown, SlowdownBeside(*end));
+    }
+    target_->SetCounting(point.id, counting);
   }
 }
 
@@ -462,6 +467,7 @@ void OutsidePoints::AddToTarget(Point* point) {
   described.kind = visits.by_samples ? OutsideKind::kSampled : OutsideKind::kBreakpoint;
   described.counted_by = visits.by_samples ? "samples" : CountedBy(visits);
   if (!visits.by_samples) described.visit_cost_ns = VisitCostNs(visits);
+  described.breakpoint_slowdown = SlowdownBeside(visits);
   point->id = target_->AddPoint(described, ReaderOf(visits), nullptr);
 }
 

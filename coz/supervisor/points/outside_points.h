@@ -195,6 +195,7 @@ class OutsidePoints {
   void FindPlaces(const std::vector<ImageProcess>& processes);
   std::string CountedBy(const Counted& counted) const;
   uint64_t VisitCostNs(const Counted& counted) const;
+  double SlowdownBeside(const Counted& counted) const;
   void DescribePoints();
   LiveTarget::CountVisits ReaderOf(const Counted& counted) const;
   static bool IsOf(const Point& point, const Counted* counted);
@@ -253,6 +254,7 @@ class OutsidePoints {
   bool has_pairs_at_places_ = false;
   bool may_move_ = false;  // places may appear or move later
   uint64_t visit_cost_ns_ = 0;
+  double breakpoint_slowdown_ = 0;
   std::unique_ptr<points::CodePlaces> program_places_;
   std::deque<Point> points_;      // they stay where they are
   std::vector<Counted*> places_;  // those that are counted at places

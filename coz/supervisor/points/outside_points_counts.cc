@@ -80,6 +80,12 @@ uint64_t OutsidePoints::VisitCostNs(const Counted& counted) const {
   return has_traps ? kTrapCostNs : 0;
 }
 
+// Of code beside a place that a hardware breakpoint counts; 0 where none does.
+double OutsidePoints::SlowdownBeside(const Counted& counted) const {
+  const bool has_breakpoint = !counted.places.empty() || (!changes_code_ && !counted.by_samples);
+  return has_breakpoint && !probes_ ? breakpoint_slowdown_ : 0;
+}
+
 // Warns early, so that the user can start over in another way.
 void OutsidePoints::JudgeCost(Counted* counted, uint64_t now_ns) {
   const uint64_t visit_cost_ns = VisitCostNs(*counted);

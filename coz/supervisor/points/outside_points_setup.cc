@@ -253,6 +253,7 @@ absl::Status OutsidePoints::ChooseSource(VisitSource wanted) {
   }
   if (wanted != VisitSource::kProbe && breakpoints.ok()) {
     visit_cost_ns_ = static_cast<uint64_t>(points::MeasureBreakpointCostNs());
+    breakpoint_slowdown_ = points::MeasureBreakpointSlowdown();
     return absl::OkStatus();
   }
   if (wanted == VisitSource::kBreakpoint) return breakpoints;

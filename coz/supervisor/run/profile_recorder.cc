@@ -171,6 +171,7 @@ uint32_t ProfileRecorder::PointOf(uint32_t point, profile::Profile* chunk) {
   written->set_kind(KindOf(described));
   written->set_counted_by(ValidUtf8(described.counted_by));
   written->set_visit_cost_ns(described.visit_cost_ns);
+  written->set_breakpoint_slowdown(described.breakpoint_slowdown);
   return id;
 }
 

@@ -69,9 +69,7 @@ class LiveTarget : public experiment::ExperimentTarget {
   uint32_t AddCalls(const Point& point, std::function<CallLatencySums()> calls) {
     return points_.AddCalls(point, std::move(calls));
   }
-  void SetCountedBy(uint32_t point, const std::string& counted_by, uint64_t visit_cost_ns) {
-    points_.SetCountedBy(point, counted_by, visit_cost_ns);
-  }
+  void SetCounting(uint32_t point, const Point& counting) { points_.SetCounting(point, counting); }
   void LeaveUncharged(uint32_t point) { points_.LeaveUncharged(point); }
   uint64_t VisitsOfMark(const std::string& name) const { return points_.VisitsOfMark(name); }
   std::vector<std::string> Marks() const { return points_.Marks(); }

@@ -30,7 +30,10 @@ void TargetPoints::Discover() {
       ++id;
     }
     if (id == points_.size()) {
-      points_.push_back({name, is_latency, OutsideKind::kNone, "", 0, "", "", 0, 0});
+      TargetPoint mark;
+      mark.name = name;
+      mark.is_latency = is_latency;
+      points_.push_back(mark);
     }
     sources_.push_back({id, kind, i});
     any_new = true;

@@ -32,8 +32,9 @@ struct TargetPoint {
   std::string name;
   bool is_latency = false;
   OutsideKind kind = OutsideKind::kNone;
-  std::string counted_by;      // in words; empty for marks
-  uint64_t visit_cost_ns = 0;  // what counting costs the program; 0: next to nothing
+  std::string counted_by;          // in words; empty for marks
+  uint64_t visit_cost_ns = 0;      // what counting costs the program; 0: next to nothing
+  double breakpoint_slowdown = 0;  // as in ProgressPoint
   // The marks at the ends of a pair that the source does not pair. Empty: a place.
   std::string begin_mark = "";
   std::string end_mark = "";
@@ -54,10 +55,11 @@ class TargetPoints {
   uint32_t Add(const TargetPoint& point, CountVisits visits_or_arrivals, CountVisits departures);
   // The same for a latency point of calls, whose times are those of calls that have ended.
   uint32_t AddCalls(const TargetPoint& point, std::function<CallLatencySums()> calls);
-  // How the point's visits are counted, as it turned out.
-  void SetCountedBy(uint32_t point, const std::string& counted_by, uint64_t visit_cost_ns) {
-    points_[point].counted_by = counted_by;
-    points_[point].visit_cost_ns = visit_cost_ns;
+  // How the point's visits are counted, as it turned out: the fields of `counting` that say so.
+  void SetCounting(uint32_t point, const TargetPoint& counting) {
+    points_[point].counted_by = counting.counted_by;
+    points_[point].visit_cost_ns = counting.visit_cost_ns;
+    points_[point].breakpoint_slowdown = counting.breakpoint_slowdown;
   }
 
   // The pair's changed code does not tell what is under way when delay is imposed.

@@ -26,7 +26,7 @@ const runPage = {
       [`${plural(noun)[0].toUpperCase()}${plural(noun).slice(1)} with figures`, new Set(data.lines.map((line) => line.u)).size.toLocaleString('en')],
     ]), table(['Progress point', 'Kind', 'Visits', 'With figures', 'Set aside', 'Experiments with too few visits'], data.points.map((point, i) => [
       breakable(point.name),
-      point.counted_by ? `${point.kind_word}, counted by ${point.counted_by}${point.cost ? `; ${point.cost}` : ''}` : point.kind_word,
+      point.counted_by ? [`${point.kind_word}, counted by ${point.counted_by}`, point.cost, point.beside].filter(Boolean).join('; ') : point.kind_word,
       point.visits.toLocaleString('en'),
       String(lines.filter((line) => line.point === i).length),
       String(aside.filter((line) => line.point === i && line.verdict === 'aside').length),
