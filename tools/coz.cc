@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "coz/base/inherited_filter.h"
 #include "coz/base/version.h"
 #include "coz/base/write_signals.h"
 #include "tools/command_line.h"
@@ -127,6 +128,7 @@ void AddCommands(CLI::App& app, int* exit_status) {
 
 int Main(int argc, char** argv) {
   IgnoreWriteSignal(SIGXFSZ);
+  CallsOfInheritedFilter();  // before a command makes a call that would end this process
   StartAs(argv[0]);
   CLI::App app(
       "coz finds out by experiment how much faster a program gets when one of its lines gets "

@@ -46,7 +46,6 @@ constexpr Call kCalls[] = {
     {"madvise", SYS_madvise},
     {"membarrier", SYS_membarrier},
     {"memfd_create", SYS_memfd_create},
-    {"mincore", SYS_mincore},
     {"mmap", SYS_mmap, PROT_READ | PROT_WRITE},
     {"mmap", SYS_mmap, PROT_READ | PROT_EXEC},
     {"mprotect", SYS_mprotect, PROT_READ | PROT_WRITE},

@@ -108,6 +108,8 @@ TEST(CallFilterTest, CallsThatFailAreSafeAndThoseThatEndTheProcessAreNot) {
   EXPECT_EQ(UnsafeCall({OnlyFor(SYS_membarrier, SECCOMP_RET_TRAP)}), "membarrier");
   EXPECT_EQ(UnsafeCall({OnlyFor(SYS_membarrier, SECCOMP_RET_USER_NOTIF)}), "");
   EXPECT_EQ(UnsafeCall({OnlyFor(SYS_reboot, SECCOMP_RET_KILL_PROCESS)}), "");
+  // The set @system-service of systemd lacks it.
+  EXPECT_EQ(UnsafeCall({OnlyFor(SYS_mincore, SECCOMP_RET_KILL_PROCESS)}), "");
   EXPECT_EQ(UnsafeCall({NoCodeByMprotect(SECCOMP_RET_KILL_PROCESS)}), "mprotect");
 }
 

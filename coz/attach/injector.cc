@@ -31,6 +31,7 @@
 #include "coz/attach/safe_point.h"
 #include "coz/base/clock.h"
 #include "coz/base/names_in.h"
+#include "coz/base/spared_calls.h"
 #include "coz/shared/attach_interface.h"
 
 // Called in the process: loads the library and calls a function of it. `Order` says where what
@@ -302,7 +303,7 @@ absl::StatusOr<TracedThread> Injector::StopSafely() {
   double made_s = NowS();
   const double limit_s = has_joined_ ? options_.limit_s : options_.join_limit_s;
   const double deadline_s = made_s + limit_s;
-  const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+  const UniqueFd pidfd(SparedCall<SYS_pidfd_open>(pid_, 0));
   if (!pidfd.ok() && errno == ESRCH) return absl::UnavailableError(EndedText(pid_));
   std::string last = "it has no thread";
   do {
@@ -408,9 +409,9 @@ absl::Status Injector::MakeControl() {
         pid_, strerror(static_cast<int>(-*made))));
   }
   control_there_ = *made;
-  const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+  const UniqueFd pidfd(SparedCall<SYS_pidfd_open>(pid_, 0));
   const int not_opened = errno;
-  control_.Reset(static_cast<int>(syscall(SYS_pidfd_getfd, pidfd.get(), control_there_, 0)));
+  control_.Reset(SparedCall<SYS_pidfd_getfd>(pidfd.get(), control_there_, 0));
   if (control_.ok()) return absl::OkStatus();
   const int error = pidfd.ok() ? errno : not_opened;
   return absl::PermissionDeniedError(
@@ -459,8 +460,8 @@ absl::StatusOr<int64_t> Injector::Receive(TracedThread* thread, uint64_t room) c
   Parcel parcel = {};
   absl::StatusOr<int64_t> received = -EFAULT;
   if (!ReadMemory(pid_, room, &parcel.pair[0], sizeof(parcel.pair))) return received;
-  const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
-  const UniqueFd here(static_cast<int>(syscall(SYS_pidfd_getfd, pidfd.get(), parcel.pair[0], 0)));
+  const UniqueFd pidfd(SparedCall<SYS_pidfd_open>(pid_, 0));
+  const UniqueFd here(SparedCall<SYS_pidfd_getfd>(pidfd.get(), parcel.pair[0], 0));
   parcel.part = {&parcel.byte, 1};
   parcel.message.msg_iov = &parcel.part;
   parcel.message.msg_iovlen = 1;

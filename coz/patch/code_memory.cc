@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "coz/base/raw_syscall.h"
+#include "coz/base/spared_calls.h"
 
 namespace coz::patch {
 namespace {
@@ -41,14 +42,6 @@ bool OpenMemory() {
 }
 
 }  // namespace
-
-bool IsMapped(uint64_t address, size_t bytes) {
-  unsigned char resident[2];
-  const uint64_t begin = PageOf(address);
-  const uint64_t end = PageOf(address + bytes - 1) + kPageBytes;
-  return end - begin <= sizeof(resident) * kPageBytes &&
-         RawSyscall(SYS_mincore, begin, end - begin, &resident[0]) == 0;
-}
 
 bool MapStubPage(uint64_t page) {
   const long mapped = RawSyscall(SYS_mmap, page, kPageBytes, PROT_READ | PROT_EXEC,
@@ -85,11 +78,11 @@ void StoreByte(uint64_t address, uint8_t byte) {
 }
 
 bool SyncCores() {
-  if (RawSyscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) == 0)
+  if (SparedRawCall<SYS_membarrier>(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) == 0)
     return true;
-  return RawSyscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) ==
+  return SparedRawCall<SYS_membarrier>(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) ==
              0 &&
-         RawSyscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) == 0;
+         SparedRawCall<SYS_membarrier>(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) == 0;
 }
 
 bool HasOneThread() {

@@ -5,7 +5,7 @@
 // Errors   false
 // Threads  safe; writing: one at a time
 // Signals  async-signal-safe: raw system calls
-// Source   mprotect(2), mincore(2), membarrier(2), proc(5)
+// Source   mprotect(2), membarrier(2), proc(5)
 #ifndef COZ_PATCH_CODE_MEMORY_H_
 #define COZ_PATCH_CODE_MEMORY_H_
 
@@ -13,8 +13,6 @@
 #include <cstdint>
 
 namespace coz::patch {
-
-bool IsMapped(uint64_t address, size_t bytes);
 
 // A page of executable memory at this address, which is unused.
 bool MapStubPage(uint64_t page);

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "coz/base/raw_syscall.h"
+#include "coz/base/readable.h"
 #include "coz/patch/code_memory.h"
 
 namespace coz::patch {
@@ -170,7 +171,7 @@ bool DoTheSame(const CodePatch& a, const CodePatch& b) {
 }
 
 bool HasBytes(uint64_t address, const uint8_t* bytes, size_t count) {
-  return IsMapped(address, count) && std::equal(bytes, bytes + count, BytesAt(address));
+  return IsReadable(BytesAt(address), count) && std::equal(bytes, bytes + count, BytesAt(address));
 }
 
 // A jump may lean on bytes that it leaves as they are. So that they stay, and no change finds
@@ -228,7 +229,7 @@ PatchResult Enter(const CodePatch& patch, Entry** entered) {
 
 // Lets the program take the way by the place, or not any more.
 void ChangeSemaphore(const CodePatch& patch, int16_t by) {
-  if (patch.semaphore == 0 || !IsMapped(patch.semaphore, sizeof(by))) return;
+  if (patch.semaphore == 0 || !IsReadable(BytesAt(patch.semaphore), sizeof(by))) return;
   __atomic_fetch_add(reinterpret_cast<int16_t*>(patch.semaphore), by, __ATOMIC_SEQ_CST);
 }
 
@@ -340,7 +341,7 @@ bool RestoreAll() {
     Entry& entry = g_entries[i];
     const CodePatch& patch = entry.patch;
     if (entry.state.load(std::memory_order_relaxed) != State::kActive) continue;
-    if (!IsMapped(patch.address, patch.changed_bytes)) continue;
+    if (!IsReadable(BytesAt(patch.address), patch.changed_bytes)) continue;
     if (!AllowWriting(patch.address, patch.changed_bytes)) {
       restored = false;
       continue;

@@ -13,8 +13,10 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/base/names_in.h"
+#include "coz/base/spared_calls.h"
 #include "coz/points/cpu_list.h"
 
 namespace coz::points {
@@ -44,8 +46,7 @@ perf_event_attr Attributes(uint64_t sampling_period_ns) {
 
 int Open(perf_event_attr attr, pid_t thread, int cpu) {
   const auto open = [&] {
-    return static_cast<int>(
-        syscall(SYS_perf_event_open, &attr, thread, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+    return SparedCall<SYS_perf_event_open>(&attr, thread, cpu, -1, PERF_FLAG_FD_CLOEXEC);
   };
   int fd = open();
   if (fd < 0 && (errno == EACCES || errno == EPERM)) {
@@ -62,8 +63,10 @@ int Open(perf_event_attr attr, pid_t thread, int cpu) {
 absl::Status StartError(int error) {
   if (error == EACCES || error == EPERM) {
     return absl::PermissionDeniedError(
-        "the program cannot be sampled, as perf_event_open is not permitted here; allow it with: "
-        "sudo sysctl kernel.perf_event_paranoid=2");
+        absl::StrCat("the program cannot be sampled, as perf_event_open is not permitted here; ",
+                     IsFiltered(SYS_perf_event_open)
+                         ? kAllowPerfEvents
+                         : "allow it with: sudo sysctl kernel.perf_event_paranoid=2"));
   }
   if (error == ESRCH) return absl::NotFoundError("the program ended before it could be sampled");
   return absl::UnavailableError(absl::StrFormat(

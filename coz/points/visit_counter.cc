@@ -13,9 +13,11 @@
 #include <cstring>
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/base/clock.h"
 #include "coz/base/names_in.h"
+#include "coz/base/spared_calls.h"
 #include "coz/points/lost_breakpoints.h"
 
 namespace coz::points {
@@ -26,8 +28,7 @@ constexpr uint64_t kNowhere = 0x10;
 
 int OpenEvent(perf_event_attr* attr, pid_t thread, int cpu) {
   const int no_group = -1;
-  return static_cast<int>(
-      syscall(SYS_perf_event_open, attr, thread, cpu, no_group, PERF_FLAG_FD_CLOEXEC));
+  return SparedCall<SYS_perf_event_open>(attr, thread, cpu, no_group, PERF_FLAG_FD_CLOEXEC);
 }
 
 enum class Inheritance { kNone, kThreads, kChildren };
@@ -72,16 +73,20 @@ std::string ParanoidLevel() {
   return level;
 }
 
+std::string WhyNotPermitted() {
+  constexpr char kWhat[] =
+      "breakpoints cannot be counted, as perf_event_open is not permitted here";
+  if (IsFiltered(SYS_perf_event_open)) return absl::StrCat(kWhat, "; ", kAllowPerfEvents);
+  return absl::StrCat(kWhat, " (kernel.perf_event_paranoid is ", ParanoidLevel(),
+                      "; a container may forbid it, too); allow it with: sudo sysctl "
+                      "kernel.perf_event_paranoid=2");
+}
+
 absl::Status BreakpointError(int error) {
   switch (error) {
     case EACCES:
     case EPERM:
-      return absl::PermissionDeniedError(
-          absl::StrFormat("breakpoints cannot be counted, as perf_event_open is not permitted here "
-                          "(kernel.perf_event_paranoid is %s; a container may forbid it, too); "
-                          "allow it with: sudo sysctl "
-                          "kernel.perf_event_paranoid=2",
-                          ParanoidLevel()));
+      return absl::PermissionDeniedError(WhyNotPermitted());
     case ENOSPC:
       return absl::ResourceExhaustedError(
           "no debug register is free to count another breakpoint: is a debugger attached, or "

@@ -13,6 +13,7 @@
 #include "coz/base/clock.h"
 #include "coz/base/errno_saver.h"
 #include "coz/base/raw_syscall.h"
+#include "coz/base/spared_calls.h"
 #include "coz/runtime/api_calls.h"
 #include "coz/runtime/breakpoint_guard.h"
 #include "coz/runtime/call_routines.h"
@@ -118,6 +119,7 @@ void AwaitGosHandlers() {
 }
 
 void Attach(shared::ControlBlock* control) {
+  g_deadly_calls.store(control->deadly_calls, std::memory_order_relaxed);
   const pid_t pid = getpid();
   shared::ProcessSlot* process =
       IsSecondCopy(*control, pid) ? nullptr : shared::TakeProcessSlot(*control, pid, getppid());

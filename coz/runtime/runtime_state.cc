@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "coz/base/raw_syscall.h"
+#include "coz/base/spared_calls.h"
 #include "coz/runtime/patched_code.h"
 #include "coz/sampler/sampler.h"
 #include "coz/shared/process_slots.h"
@@ -84,7 +85,7 @@ bool SupervisorLives() { return RawSyscall(SYS_kill, g_control->supervisor_pid, 
 
 bool SupervisorHasEnded() {
   if (!SupervisorLives()) return true;
-  const long fd = RawSyscall(SYS_pidfd_open, g_control->supervisor_pid, 0);
+  const long fd = SparedRawCall<SYS_pidfd_open>(g_control->supervisor_pid, 0);
   if (fd < 0) return false;
   pollfd end = {static_cast<int>(fd), POLLIN, 0};
   const bool has_ended = RawSyscall(SYS_poll, &end, 1, 0) == 1;

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "coz/base/raw_syscall.h"
+#include "coz/base/spared_calls.h"
 
 namespace coz::sampler {
 namespace {
@@ -75,7 +76,7 @@ int MoveBelowLimit(int fd, uint64_t limit, uint64_t room) {
 int OpenForThread(int32_t tid, const perf_event_attr& attr) {
   const int any_cpu = -1, no_group = -1;
   return static_cast<int>(
-      RawSyscall(SYS_perf_event_open, &attr, tid, any_cpu, no_group, PERF_FLAG_FD_CLOEXEC));
+      SparedRawCall<SYS_perf_event_open>(&attr, tid, any_cpu, no_group, PERF_FLAG_FD_CLOEXEC));
 }
 
 int OpenForThisThread(const perf_event_attr& attr) { return OpenForThread(0, attr); }
@@ -213,7 +214,7 @@ int OpenCpuClock(int cpu, uint64_t sampling_period_ns) {
   attr.disabled = 1;
   const int any_thread = -1, no_group = -1;
   return static_cast<int>(
-      RawSyscall(SYS_perf_event_open, &attr, any_thread, cpu, no_group, PERF_FLAG_FD_CLOEXEC));
+      SparedRawCall<SYS_perf_event_open>(&attr, any_thread, cpu, no_group, PERF_FLAG_FD_CLOEXEC));
 }
 
 int ArmThreadSignal(int fd, int signo) {

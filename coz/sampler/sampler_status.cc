@@ -1,8 +1,12 @@
 #include "coz/sampler/sampler_status.h"
 
+#include <sys/syscall.h>
+
 #include <cerrno>
 #include <cstring>
 #include <string>
+
+#include "coz/base/spared_calls.h"
 
 namespace coz::sampler {
 namespace {
@@ -28,6 +32,7 @@ std::string RemedyFor(int error) {
       return "run: sudo sysctl kernel.perf_event_paranoid=2";
     case EPERM:
     case ENOSYS:
+      if (IsFiltered(SYS_perf_event_open)) return kAllowPerfEvents;
       return "run: sudo sysctl kernel.perf_event_paranoid=2, or in a container start it with: "
              "docker run --cap-add=PERFMON (podman, and Docker before 23: --security-opt "
              "seccomp=unconfined)";

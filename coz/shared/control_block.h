@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "coz/base/spared_calls.h"
 #include "coz/sampler/clock_expiry.h"
 #include "coz/sampler/sampler_status.h"
 #include "coz/sampler/shared_event.h"
@@ -48,7 +49,7 @@ inline constexpr char kControlVariable[] = "COZ_CONTROL";
 inline constexpr char kGuardOnly[] = "guard";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 37;                // of this layout
+inline constexpr uint32_t kControlVersion = 38;                // of this layout
 
 // Address space for the block and the tables behind it. A process maps all of it at its start,
 // because it may lose the right to map more: it may change its user or its root folder, or close
@@ -67,6 +68,8 @@ struct ControlBlock {
   sampler::SamplingSource wanted_source;  // kNone: the best
   uint32_t wanted_unwinder;               // UnwinderKind; 0: the best
   uint32_t exclude_kernel;
+  // That a filter would end the program for, which has inherited it from the supervisor.
+  CallSet deadly_calls;
   Follow follow;
   // A program that attaches waits until the supervisor has set its breakpoints, or lent its
   // counters.

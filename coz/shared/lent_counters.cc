@@ -9,11 +9,8 @@
 
 #include "coz/base/raw_syscall.h"
 #include "coz/base/reserved_descriptors.h"
+#include "coz/base/spared_calls.h"
 #include "coz/sampler/perf_event.h"
-
-#ifndef SYS_pidfd_getfd
-#define SYS_pidfd_getfd 438
-#endif
 
 namespace coz::shared {
 namespace {
@@ -54,7 +51,7 @@ void GiveBack(int fd) {
 
 // A copy whose number is out of the program's way; -1: none.
 int CopyOf(int supervisor, const Copy& lent, bool one_thread) {
-  const int copy = static_cast<int>(RawSyscall(SYS_pidfd_getfd, supervisor, lent.fd, 0));
+  const int copy = static_cast<int>(SparedRawCall<SYS_pidfd_getfd>(supervisor, lent.fd, 0));
   if (copy < 0) return -1;
   const int moved = one_thread ? sampler::MoveBeyondLimit(copy) : sampler::MoveOutOfTheWay(copy);
   if (moved != copy && sampler::PerfEventId(moved) == lent.event && ReserveDescriptor(moved))
@@ -102,7 +99,7 @@ bool CopyAll(pid_t supervisor_pid, Copies* before, Copies* table, bool one_threa
     if (copy.fd < 0) continue;
     int fd = TakeFrom(before, copy.event);
     if (fd < 0 && supervisor < 0) {
-      supervisor = static_cast<int>(RawSyscall(SYS_pidfd_open, supervisor_pid, 0));
+      supervisor = static_cast<int>(SparedRawCall<SYS_pidfd_open>(supervisor_pid, 0));
     }
     if (fd < 0 && supervisor >= 0) fd = CopyOf(supervisor, copy, one_thread);
     if (fd < 0) break;

@@ -1,6 +1,8 @@
 // coz attach, where the process has filters of system calls of its own (seccomp).
 #include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -52,6 +54,24 @@ TEST_F(AttachFilterTest, FilterThatForbidsNothingOfCozIsNoReason) {
   COZ_REQUIRE_CAPABILITY(WhyNotSeen(result));
   EXPECT_EQ(result.status, 0) << result.errors;
   EXPECT_GT(Profile().experiment_size(), 0);
+}
+
+// The set @system-service of systemd lacks it.
+TEST_F(AttachFilterTest, DoesWithoutMincore) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  const CommandResult result = AttachWhereIsForbidden(SYS_mincore);
+  COZ_REQUIRE_CAPABILITY(WhyNotSeen(result));
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_GT(Profile().experiment_size(), 0);
+}
+
+TEST_F(AttachFilterTest, RefusesToAttachWhereItsOwnFilterForbidsPtrace) {
+  const CommandResult result =
+      RunCommand({Puppet("under_filter"), absl::StrCat(EPERM), absl::StrCat(SYS_ptrace), Coz(),
+                  "attach", absl::StrCat(getpid())},
+                 options_);
+  EXPECT_NE(result.status, 0);
+  EXPECT_THAT(result.errors, HasSubstr("inherited (seccomp) forbids ptrace"));
 }
 
 TEST_F(AttachFilterTest, RefusesWhereAFilterWouldEndTheProcess) {

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -449,6 +450,56 @@ TEST_F(CozTest, FallsBackWherePerfIsForbidden) {
   EXPECT_EQ(profile.session(0).sampling_source(), profile::SAMPLING_SOURCE_CPU_TIMER);
   EXPECT_NE(profile.session(0).fallback_reason(), "");
   EXPECT_GE(profile.experiment_size(), 2);
+}
+
+// As `SystemCallFilter=@system-service` of systemd does.
+TEST_F(CozTest, DoesWithoutCallsForWhichAFilterKills) {
+  const std::string calls =
+      absl::StrCat(SYS_perf_event_open, ",", SYS_pidfd_open, ",", SYS_pidfd_getfd, ",", SYS_mincore,
+                   ",", SYS_sched_setaffinity, ",", SYS_membarrier, ",", SYS_process_vm_readv);
+  for (const char* answer : {"kill", "trap"}) {
+    SCOPED_TRACE(answer);
+    const CommandResult result =
+        testing::RunCommand({Puppet("under_filter"), answer, calls, Coz(), "run",
+                             "--experiment-length=0.1", "---", Puppet("busy"), "1"},
+                            options_);
+    EXPECT_EQ(result.status, 0);
+    EXPECT_EQ(result.signal, 0);
+    EXPECT_EQ(result.output, "hello\nbye\n");
+    EXPECT_THAT(result.errors, HasSubstr("allow perf_event_open in the filter"));
+    EXPECT_EQ(Profile().session(0).sampling_source(), profile::SAMPLING_SOURCE_CPU_TIMER);
+    EXPECT_GE(Profile().experiment_size(), 1);
+  }
+}
+
+TEST_F(CozTest, RefusesWhereAFilterKillsForACallThatItNeeds) {
+  const CommandResult result =
+      testing::RunCommand({Puppet("under_filter"), "kill", absl::StrCat(SYS_memfd_create), Coz(),
+                           "run", "---", Puppet("busy"), "1"},
+                          options_);
+  EXPECT_EQ(result.status, 125);
+  EXPECT_EQ(result.output, "");
+  EXPECT_THAT(result.errors, HasSubstr("SystemCallFilter=memfd_create\n"));
+}
+
+TEST_F(CozTest, DoctorLooksUnderAFilterThatKills) {
+  const CommandResult result =
+      testing::RunCommand({Puppet("under_filter"), "kill", absl::StrCat(SYS_perf_event_open), Coz(),
+                           "doctor", Puppet("busy")},
+                          options_);
+  EXPECT_EQ(result.signal, 0);
+  EXPECT_THAT(result.output, HasSubstr("threads are sampled by CPU timers"));
+}
+
+// Whether code may be read is found out without it.
+TEST_F(CozTest, CountsByJumpsWhereMincoreIsForbidden) {
+  const CommandResult result = testing::RunCommand(
+      {Puppet("under_filter"), absl::StrCat(EPERM), absl::StrCat(SYS_mincore), Coz(), "run",
+       "--progress=spin", "--experiment-length=0.1", "---", Puppet("busy"), "1"},
+      options_);
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.errors, Not(HasSubstr("other code there")));
+  EXPECT_THAT(result.errors, Not(HasSubstr("hardware breakpoint")));
 }
 
 TEST_F(CozTest, ReportsAProfileCutInTheMiddle) {

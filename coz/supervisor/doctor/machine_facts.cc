@@ -1,6 +1,7 @@
 #include "coz/supervisor/doctor/machine_facts.h"
 
 #include <linux/capability.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "coz/base/clock.h"
 #include "coz/base/file_text.h"
 #include "coz/base/sampling_period.h"
+#include "coz/base/spared_calls.h"
 #include "coz/supervisor/target/awake_cpus.h"
 #include "coz/supervisor/target/cpu_clock.h"
 #include "coz/supervisor/target/cpu_quota.h"
@@ -92,6 +94,7 @@ MachineFacts LookAtMachine() {
   const std::string status = FileText("/proc/self/status");
   facts.has_perfmon = HasCapability(status, CAP_PERFMON) || HasCapability(status, CAP_SYS_ADMIN);
   facts.is_container = IsContainer();
+  facts.is_filtered = IsFiltered(SYS_perf_event_open);
   facts.idle = LookAtIdleMachine();
   facts.wake_cost = MachineWakeCost();
   facts.may_keep_awake = KeepCpusAwake().ok();

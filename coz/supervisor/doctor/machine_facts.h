@@ -26,6 +26,7 @@ struct MachineFacts {
   std::optional<int> perf_event_paranoid;
   bool has_perfmon = false;   // CAP_PERFMON or CAP_SYS_ADMIN is effective
   bool is_container = false;  // a container runtime has left its marks
+  bool is_filtered = false;   // a filter of system calls (seccomp) forbids perf_event_open
   SamplingTrial sampling;
   uint64_t sample_rate_limit = 0;  // a second, 0: unknown
   uint64_t thread_switch_cost_ns = 0;

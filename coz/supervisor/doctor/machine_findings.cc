@@ -60,6 +60,8 @@ Finding Permission(const MachineFacts& facts) {
   if (is_forbidden_by_filter) {
     remedy = is_capability_ignored ? "docker run --security-opt seccomp=unconfined …"
                                    : "docker run --cap-add=PERFMON …";
+  } else if (facts.is_filtered) {
+    remedy = "SystemCallFilter=perf_event_open in the unit of systemd";
   }
   return {grade, "permission",
           absl::StrCat(paranoid, ": ", explained.substr(0, explained.find("; "))), remedy};

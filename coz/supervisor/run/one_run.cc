@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
 #include "coz/base/command_name.h"
+#include "coz/base/inherited_filter.h"
 #include "coz/base/sampling_period.h"
 #include "coz/experiment/seed.h"
 #include "coz/report/analysis/programs_run.h"
@@ -88,6 +89,8 @@ void Run::FillBlock() {
   block.wanted_source = options_.sampling_source;
   block.wanted_unwinder = options_.unwinder;
   block.exclude_kernel = options_.exclude_kernel ? 1 : 0;
+  // Who runs already has inherited nothing from here.
+  block.deadly_calls = options_.attach_pid == 0 ? CallsOfInheritedFilter().deadly : 0;
   block.innermost_only = options_.innermost_only ? 1 : 0;
   block.path_callers =
       options_.units.kind == sourcemap::UnitKind::kPath ? options_.units.callers : 0;

@@ -1,5 +1,6 @@
 #include "coz/supervisor/run/run_profile.h"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -8,6 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "coz/base/inherited_filter.h"
 #include "coz/base/sampling_period.h"
 #include "coz/base/terminal.h"
 #include "coz/experiment/seed.h"
@@ -41,6 +44,25 @@ std::function<void(double)> ReadingProgress() {
     if (fraction >= 1) absl::FPrintF(stderr, "\r\x1b[K");
     fflush(stderr);
   };
+}
+
+// What a filter forbids without which there is no profile.
+absl::Status WhyNotUnderFilter(const RunOptions& options) {
+  const FilteredCalls& calls = CallsOfInheritedFilter();
+  if (!calls.needed.empty()) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "a filter of system calls that coz has inherited (seccomp) would end it where it calls %s; "
+        "allow that in the filter, in a unit of systemd with: SystemCallFilter=%s",
+        absl::StrReplaceAll(calls.needed, {{" ", ", "}}), calls.needed));
+  }
+  if (options.attach_pid == 0) return absl::OkStatus();
+  const bool cannot_read = (calls.deadly & CallBit(SYS_process_vm_readv)) != 0;
+  if (!cannot_read && !IsFiltered(SYS_ptrace)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "cannot attach to process %d: a filter of system calls that coz has inherited (seccomp) "
+      "forbids %s; run coz outside of the container or service that it is in, or start the "
+      "program with: coz run --- PROGRAM",
+      options.attach_pid, cannot_read ? "process_vm_readv" : "ptrace"));
 }
 
 // The control block; for a process that is attached to, in memory that it can map.
@@ -97,6 +119,7 @@ absl::Status DescribeAttached(RunOptions* options) {
 
 absl::StatusOr<RunResult> RunProfile(const RunOptions& asked, Series series) {
   RunOptions options = asked;
+  if (absl::Status status = WhyNotUnderFilter(options); !status.ok()) return status;
   if (options.attach_pid != 0) {
     if (absl::Status room = MakeRoomToAttach(options.attach_pid); !room.ok()) return room;
     if (absl::Status status = DescribeAttached(&options); !status.ok()) return status;

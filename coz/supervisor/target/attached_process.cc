@@ -25,6 +25,7 @@
 #include "coz/attach/traced_thread.h"
 #include "coz/base/clock.h"
 #include "coz/base/signal_mask.h"
+#include "coz/base/spared_calls.h"
 #include "coz/shared/slot_loops.h"
 #include "coz/sourcemap/binary_info.h"
 
@@ -54,7 +55,7 @@ Progress ProgressOf(pid_t pid, pid_t tid) {
 
 // Without it nobody would know when the process ends.
 absl::StatusOr<UniqueFd> OpenPidfd(pid_t pid) {
-  UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  UniqueFd pidfd(SparedCall<SYS_pidfd_open>(pid, 0));
   if (pidfd.ok()) return pidfd;
   const int error = errno;
   return absl::UnavailableError(

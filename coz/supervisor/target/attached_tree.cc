@@ -17,6 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "coz/attach/process_view.h"
 #include "coz/base/clock.h"
+#include "coz/base/spared_calls.h"
 #include "coz/shared/slot_loops.h"
 #include "coz/supervisor/target/descendants.h"
 
@@ -36,7 +37,7 @@ bool IsThere(pid_t pid) {
 // It has not become another program yet, or never will.
 bool SharesMemoryWithParent(pid_t pid) {
   const auto parent = attach::NumberIn(attach::ReadStatus(pid), "PPid", 0);
-  return parent != 0 && syscall(SYS_kcmp, pid, parent, KCMP_VM, 0, 0) == 0;
+  return parent != 0 && SparedCall<SYS_kcmp>(pid, parent, KCMP_VM, 0, 0) == 0;
 }
 
 }  // namespace

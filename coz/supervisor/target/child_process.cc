@@ -19,6 +19,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "coz/base/preload_needs.h"
+#include "coz/base/spared_calls.h"
 #include "coz/base/write_signals.h"
 #include "coz/shared/control_block.h"
 
@@ -197,11 +198,11 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const StartOptions& options) {
     waitpid(pid, nullptr, 0);
     return ExecError(options.program, error);
   }
-  return ChildProcess(pid, UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))));
+  return ChildProcess(pid, UniqueFd(SparedCall<SYS_pidfd_open>(pid, 0)));
 }
 
 ChildProcess ChildProcess::Adopt(pid_t pid) {
-  ChildProcess process(pid, UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))));
+  ChildProcess process(pid, UniqueFd(SparedCall<SYS_pidfd_open>(pid, 0)));
   process.is_adopted_ = true;
   return process;
 }

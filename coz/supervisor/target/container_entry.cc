@@ -25,6 +25,7 @@
 #include "absl/strings/str_split.h"
 #include "coz/attach/process_view.h"
 #include "coz/base/file_text.h"
+#include "coz/base/spared_calls.h"
 #include "coz/base/unique_fd.h"
 
 namespace coz::supervisor {
@@ -55,7 +56,7 @@ absl::Status Refused(pid_t pid, const std::string& what, int error) {
 }
 
 absl::Status JoinNamespaces(pid_t pid) {
-  const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  const UniqueFd process(SparedCall<SYS_pidfd_open>(pid, 0));
   if (!process.ok()) return Refused(pid, "and cannot be watched (pidfd_open)", errno);
   const UniqueFd folder(open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (setns(process.get(), CLONE_NEWNS | CLONE_NEWPID) != 0) {

@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "coz/base/clock.h"
 #include "coz/base/file_text.h"
+#include "coz/base/spared_calls.h"
 #include "coz/shared/slot_loops.h"
 #include "coz/shared/thread_slots.h"
 #include "coz/supervisor/target/shared_text.h"
@@ -44,7 +45,7 @@ void ProcessWatch::Begin(const shared::ProcessSlot& slot, pid_t pid, Watched* wa
   const uint64_t start_ns = slot.start_ns;
   if (watched->pid != pid) {
     watched->pid = pid;
-    watched->pidfd.Reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+    watched->pidfd.Reset(SparedCall<SYS_pidfd_open>(pid, 0));
   } else {
     NoteEnd(*watched, start_ns);  // it has become another program
   }

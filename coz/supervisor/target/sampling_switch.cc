@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "coz/base/clock.h"
+#include "coz/base/spared_calls.h"
 #include "coz/sampler/perf_event.h"
 #include "coz/shared/slot_loops.h"
 
@@ -35,10 +36,10 @@ SamplingSwitch::Access SamplingSwitch::Take(const shared::ProcessSlot& process, 
         it->second.fd_plus_1 == fd_plus_1) {
       return Access::kHad;
     }
-    const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+    const UniqueFd pidfd(SparedCall<SYS_pidfd_open>(pid, 0));
     // It has ended. Or it is another process, whose events are not to be touched.
     if (!pidfd.ok() || !HasMapped(control_, pid)) return Access::kNone;
-    UniqueFd event(static_cast<int>(syscall(SYS_pidfd_getfd, pidfd.get(), fd_plus_1 - 1, 0)));
+    UniqueFd event(SparedCall<SYS_pidfd_getfd>(pidfd.get(), fd_plus_1 - 1, 0));
     if (event.ok()) {
       if (sampler::PerfEventId(event.get()) != process.event.event.load()) continue;
       copies_.insert_or_assign(index, Copy{pid, image, fd_plus_1, std::move(event)});

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "coz/base/clock.h"
+#include "coz/base/spared_calls.h"
 #include "coz/base/unique_fd.h"
 
 namespace coz::supervisor {
@@ -57,8 +58,8 @@ perf_event_attr Tracepoint(uint64_t number) {
 UniqueFd OpenEvent(perf_event_attr attr, bool inherited) {
   attr.inherit = inherited;
   const pid_t this_thread = 0;
-  return UniqueFd(static_cast<int>(
-      syscall(SYS_perf_event_open, &attr, this_thread, -1, -1, PERF_FLAG_FD_CLOEXEC)));
+  return UniqueFd(
+      SparedCall<SYS_perf_event_open>(&attr, this_thread, -1, -1, PERF_FLAG_FD_CLOEXEC));
 }
 
 void StayOnOneCpu() {
@@ -69,7 +70,7 @@ void StayOnOneCpu() {
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(cpu, &one);
-  sched_setaffinity(0, sizeof(one), &one);
+  SparedCall<SYS_sched_setaffinity>(0, sizeof(one), &one);
 }
 
 class Pipe {

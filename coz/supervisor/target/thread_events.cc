@@ -1,6 +1,7 @@
 #include "coz/supervisor/target/thread_events.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
 
 #include <cerrno>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "coz/attach/process_view.h"
 #include "coz/base/signal_mask.h"
+#include "coz/base/spared_calls.h"
 #include "coz/sampler/perf_event.h"
 #include "coz/supervisor/target/file_limit.h"
 
@@ -16,6 +18,12 @@ namespace coz::supervisor {
 namespace {
 
 absl::Status WhyNoEvents(pid_t pid, int error) {
+  if (error == EPERM && IsFiltered(SYS_perf_event_open)) {
+    return absl::PermissionDeniedError(absl::StrFormat(
+        "cannot sample process %d: perf_event_open is not permitted here; %s, or attach with: coz "
+        "attach --sampler=cpu-timer %d",
+        pid, kAllowPerfEvents, pid));
+  }
   if (error == EPERM || error == EACCES) {
     return absl::PermissionDeniedError(
         absl::StrFormat("cannot sample process %d: perf_event_open is not permitted (%s); allow it "

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "coz/base/clock.h"
+#include "coz/base/spared_calls.h"
 
 namespace coz::supervisor {
 namespace {
@@ -25,7 +26,7 @@ void UseCpu(int cpu) {
   cpu_set_t only;
   CPU_ZERO(&only);
   CPU_SET(cpu, &only);
-  sched_setaffinity(0, sizeof(only), &only);
+  SparedCall<SYS_sched_setaffinity>(0, sizeof(only), &only);
 }
 
 std::vector<int> CpusIn(const cpu_set_t& allowed) {
@@ -114,7 +115,7 @@ std::optional<WakeCost> MeasureWakeCost() {
   UseCpu(cpus[0]);
   const auto after_short = MedianWake(kShortWakes, kShortIdleNs, cpus[1]);
   const auto after_long = MedianWake(kLongWakes, kLongIdleNs, cpus[1]);
-  sched_setaffinity(0, sizeof(allowed), &allowed);
+  SparedCall<SYS_sched_setaffinity>(0, sizeof(allowed), &allowed);
   if (!after_short.has_value() || !after_long.has_value()) return std::nullopt;
   return WakeCost{*after_short, *after_long};
 }

@@ -18,6 +18,8 @@
 
 #include "coz/base/clock.h"
 #include "coz/base/raw_syscall.h"
+#include "coz/base/readable.h"
+#include "coz/base/spared_calls.h"
 #include "coz/sync/interpose/late_dlopen.h"
 #include "coz/sync/interpose/wrapped_calls_table.h"
 
@@ -378,23 +380,17 @@ bool HaveNotes() {
   return true;
 }
 
-// The page of a slot whose object may have gone, which only a system call tells.
-bool IsMapped(void* page) {
-  unsigned char is_in_memory = 0;
-  return RawSyscall(SYS_mincore, page, kPageBytes, &is_in_memory) == 0;
-}
-
 // Whether the slot still holds what was stored there. Where the kernel refuses to read it for us,
 // for a want of memory or of rights, it is read as it is.
-bool HoldsWrapped(const Note& note, void* page) {
+bool HoldsWrapped(const Note& note) {
   uint64_t value = 0;
   const iovec local = {&value, sizeof(value)};
   const iovec remote = {note.slot, sizeof(value)};
   const long read =
-      RawSyscall(SYS_process_vm_readv, RawSyscall(SYS_getpid), &local, 1, &remote, 1, 0);
+      SparedRawCall<SYS_process_vm_readv>(RawSyscall(SYS_getpid), &local, 1, &remote, 1, 0);
   if (read == -EFAULT) return false;
   if (read != static_cast<long>(sizeof(value))) {
-    if (!IsMapped(page)) return false;
+    if (!IsReadable(note.slot, sizeof(value))) return false;
     value = __atomic_load_n(note.slot, __ATOMIC_RELAXED);
   }
   return value == note.wrapped;
@@ -403,7 +399,7 @@ bool HoldsWrapped(const Note& note, void* page) {
 void Restore(const Note& note) {
   void* const page =
       reinterpret_cast<void*>(reinterpret_cast<uint64_t>(note.slot) & ~(kPageBytes - 1));
-  if (!HoldsWrapped(note, page)) return;
+  if (!HoldsWrapped(note)) return;
   if (note.is_read_only &&
       RawSyscall(SYS_mprotect, page, kPageBytes, PROT_READ | PROT_WRITE) != 0) {
     return;
