@@ -39,6 +39,13 @@ std::string WhyNothing(const supervisor::RunResult& result) {
   return report::OneSentence(report::Explain(WhatIsMissing(result), context));
 }
 
+// What is said of processes tells why points that are there were not visited.
+bool DidItsWorkElsewhere(const supervisor::RunResult& result) {
+  const bool is_told = result.processes_restricted > 0 || result.processes_elsewhere ||
+                       result.programs_unreachable || result.programs_foreign;
+  return is_told && WhatIsMissing(result) == report::MissingPart::kVisit;
+}
+
 // "1 process was", "2 processes were".
 std::string ProcessesWere(uint32_t count) {
   return count == 1 ? "1 process was" : absl::StrCat(count, " processes were");
@@ -99,7 +106,9 @@ void PrintRunSummary(const supervisor::RunResult& result, FILE* output) {
   if (!result.profile_status.ok()) {
     Report(result.profile_status);
   } else if (is_empty && !result.why_is_said) {
-    Say(WhyNothing(result));
+    Say(DidItsWorkElsewhere(result)
+            ? "nothing was measured, as the program did its work where it was not profiled"
+            : WhyNothing(result));
   }
   if (is_empty) {
     if (result.earlier_came_back) {

@@ -402,6 +402,12 @@ absl::Status Injector::MakeControl() {
         "cannot attach to process %d: it can open no more files; see: prlimit --nofile --pid %d",
         pid_, pid_));
   }
+  if (*made == -EPERM || *made == -ENOSYS) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "cannot attach to process %d: a filter of its system calls forbids it to make a file in "
+        "memory (memfd_create: %s); start it without that sandbox under: coz run --- PROGRAM",
+        pid_, strerror(static_cast<int>(-*made))));
+  }
   if (*made < 0) {
     return absl::ResourceExhaustedError(absl::StrFormat(
         "cannot attach to process %d: it cannot make a file in memory (memfd_create: %s); start "

@@ -1,7 +1,10 @@
 // A stranger's first run of a program that another one starts (mpirun, timeout, env, a shell): what
 // coz says names the program, and the command that it prints profiles it.
+#include <sys/syscall.h>
+
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "coz/report/format/profile.pb.h"
@@ -123,6 +126,22 @@ TEST_F(LauncherTest, EndSaysThatTheUserHasChanged) {
   EXPECT_THAT(nothing.errors, HasSubstr("after it had changed its user"));
   for (const char* no_help : {"spin", "%sleep", " again", "LD_PRELOAD"}) {
     EXPECT_THAT(nothing.errors, Not(HasSubstr(no_help)));
+  }
+}
+
+// What keeps the work out of the profile is said, and nothing that follows from it.
+TEST_F(LauncherTest, EndSaysThatSystemCallsWereLimited) {
+  const std::vector<std::string> program = {Puppet("under_filter"), "kill",
+                                            absl::StrCat(SYS_reboot), Puppet("busy"), "1"};
+  for (const std::vector<std::string>& options :
+       {std::vector<std::string>{"--unit=function", "--progress=never_called"},
+        std::vector<std::string>{"--follow=all", "-b", "%busy", "--progress=spin"}}) {
+    const CommandResult nothing = Run(options, program);
+    EXPECT_EQ(nothing.output, "hello\nbye\n");
+    EXPECT_THAT(nothing.errors, HasSubstr("profiled only until system calls were limited there"));
+    for (const char* no_help : {"no progress point", "give it work", " again"}) {
+      EXPECT_THAT(nothing.errors, Not(HasSubstr(no_help)));
+    }
   }
 }
 

@@ -349,11 +349,12 @@ bool Run::OthersRan() const {
   });
 }
 
-// From these coz itself has taken LD_PRELOAD, or they are in no sight, and it says why.
+// From these coz itself has taken LD_PRELOAD, or they are in no sight or left the profile, and it
+// says why.
 bool Run::HasUnreachable() const {
   const RunCounters counters = shared::ReadRunCounters(control_.block().counters);
   return counters.programs_unreachable != 0 || counters.programs_foreign != 0 ||
-         counters.processes_elsewhere != 0;
+         counters.processes_elsewhere != 0 || counters.processes_restricted != 0;
 }
 
 // Whether the started program has only started others that cannot be profiled, so that all that is
