@@ -173,6 +173,13 @@ absl::Status CheckSurroundings(const Facts& facts, const std::string& library) {
         "it is in another PID namespace (a container); run coz in there, for example: docker exec "
         "CONTAINER coz attach PID"));
   }
+  if (!facts.sees_library && facts.root != "/" && !facts.root.empty()) {
+    return absl::FailedPreconditionError(
+        Refusal(facts,
+                "it has changed its root folder to %s (chroot), where it cannot load %s; start it "
+                "with: coz run --- PROGRAM",
+                facts.root, library));
+  }
   if (!facts.sees_library) {
     return absl::FailedPreconditionError(Refusal(facts,
                                                  "it does not see %s as this command does (another "
@@ -359,6 +366,7 @@ Facts GatherFacts(pid_t pid, const std::string& library) {
   const std::string our_space = LinkAt("/proc/self/ns/pid");
   if (our_space.empty()) NoteUnreadable("/proc/self/ns/pid", errno, &facts);
   facts.is_in_our_pid_namespace = space == our_space;
+  facts.root = LinkAt(folder + "/root");
   facts.sees_library = IsSameFile(folder + "/root" + library, library, &facts);
   return facts;
 }

@@ -34,6 +34,7 @@ struct Facts {
   bool may_trace = false;
   std::optional<int> yama_scope;  // kernel.yama.ptrace_scope, where the kernel has it
   bool is_in_our_pid_namespace = true;
+  std::string root;          // its root folder, as it is named here
   bool sees_library = true;  // the library's path leads to the same file for it
   uid_t our_uid = 0;
   uint64_t our_capabilities = ~uint64_t{0};  // as CapEff of a status file has them

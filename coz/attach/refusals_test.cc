@@ -146,6 +146,9 @@ TEST(RefusalsTest, SurroundingsAreRefused) {
   facts = Server();
   facts.sees_library = false;
   EXPECT_THAT(Refusal(facts), HasSubstr("does not see /usr/lib/coz/libcoz.so"));
+  facts.root = "/srv/empty";
+  EXPECT_THAT(Refusal(facts), HasSubstr("its root folder to /srv/empty (chroot), where it cannot "
+                                        "load /usr/lib/coz/libcoz.so; start it with: coz run"));
   facts = Server();
   facts.status["Seccomp"] = "2";
   EXPECT_THAT(Refusal(facts), HasSubstr("Seccomp: 2"));

@@ -72,6 +72,18 @@ TEST_F(ContainerTest, ProcessIsProfiledFromOutside) {
   EXPECT_GT(Profile("absolute.pb").experiment_size(), 0);
 }
 
+// As by `unshare --pid --fork`: its /proc has the numbers of the outside.
+TEST_F(ContainerTest, ProcessIsFoundWhereProcIsOfTheOutside) {
+  COZ_REQUIRE_CAPABILITY(WhyNoContainer());
+  Resident container(
+      {"/usr/bin/unshare", "--pid", "--fork", "--kill-child", Puppet("resident"), "4"});
+  ASSERT_EQ(container.Line(), "ready\n");
+  const pid_t pid = FirstIn(container);
+  const CommandResult result = Shell(Attach("--duration=2", pid));
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_GT(Profile().experiment_size(), 0);
+}
+
 // Starts a process as a service that sees no home folders, where coz was built.
 std::vector<std::string> WithoutOurLibrary() {
   const std::string hides = absl::StrCat("mount -t tmpfs none $(dirname $(readlink -f ",

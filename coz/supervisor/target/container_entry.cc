@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -148,6 +149,26 @@ absl::Status GoOnInChild(pid_t pid, const std::string& when_killed) {
   return absl::OkStatus();
 }
 
+// Whether /proc numbers the processes of another namespace: where a namespace was made without a
+// /proc of its own (`unshare --pid --fork`).
+bool ProcIsOfOthers() {
+  char target[16] = "";
+  const ssize_t length = readlink("/proc/self", target, sizeof(target) - 1);
+  return length <= 0 || atoi(target) != getpid();
+}
+
+// For this process alone; the container sees nothing of it.
+absl::Status MountOwnProc(pid_t pid) {
+  const UniqueFd folder(open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (unshare(CLONE_NEWNS) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0 &&
+      mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0 &&
+      folder.ok() && fchdir(folder.get()) == 0) {
+    return absl::OkStatus();
+  }
+  return Refused(
+      pid, "whose /proc numbers the processes of another, and cannot be replaced (mount)", errno);
+}
+
 }  // namespace
 
 bool IsInContainer(pid_t pid) { return HasOtherNamespace(pid, "pid") && NumberInside(pid) > 0; }
@@ -164,6 +185,9 @@ absl::StatusOr<pid_t> EnterContainer(pid_t pid, const std::string& when_killed) 
   const pid_t inside = NumberInside(pid);
   if (absl::Status joined = JoinNamespaces(pid); !joined.ok()) return joined;
   if (absl::Status forked = GoOnInChild(pid, when_killed); !forked.ok()) return forked;
+  if (ProcIsOfOthers()) {
+    if (absl::Status mounted = MountOwnProc(pid); !mounted.ok()) return mounted;
+  }
   return inside;
 }
 
