@@ -129,6 +129,13 @@ TEST_F(LauncherTest, EndSaysThatTheUserHasChanged) {
   }
 }
 
+TEST_F(LauncherTest, ProgramThatIsNotThereCountsAsNone) {
+  const CommandResult nothing = Run({"--follow=all", "-b", "%busy", "--progress=spin"},
+                                    {"/usr/sbin/chroot", options_.folder, "/nowhere/busy"});
+  EXPECT_EQ(nothing.status, 127) << "required: the right to change the root folder";
+  EXPECT_THAT(nothing.errors, Not(HasSubstr("after it had changed its user")));
+}
+
 // What keeps the work out of the profile is said, and nothing that follows from it.
 TEST_F(LauncherTest, EndSaysThatSystemCallsWereLimited) {
   const std::vector<std::string> program = {Puppet("under_filter"), "kill",

@@ -193,12 +193,14 @@ Finding Quota(const MachineFacts& facts) {
   const std::string what =
       absl::StrFormat("a cgroup allows %.4g CPUs of %d", facts.cpu_quota, facts.cpus);
   if (facts.cpu_quota >= facts.cpus) return {Grade::kGood, "quota", what, ""};
+  const int whole_cpus = static_cast<int>(std::floor(facts.cpu_quota));
   return {
       Grade::kWarning, "quota",
       absl::StrCat(what, "; where it is used up, effects are those below the quota"),
-      absl::StrFormat("to profile without it: raise it (docker: --cpus, systemd: CPUQuota=), or "
-                      "stay below it: taskset -c 0-%d COMMAND",
-                      std::max(0, static_cast<int>(std::floor(facts.cpu_quota)) - 1))};
+      absl::StrCat("to profile without it: raise it (docker: --cpus, systemd: CPUQuota=)",
+                   whole_cpus == 0 ? ""
+                                   : absl::StrFormat(", or stay below it: taskset -c 0-%d COMMAND",
+                                                     whole_cpus - 1))};
 }
 
 Finding Neighbours(const MachineFacts& facts) {

@@ -13,6 +13,7 @@ namespace {
 using report::Finding;
 using report::Grade;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Nothing is to be mended there.
 MachineFacts GoodMachine() {
@@ -157,6 +158,8 @@ TEST(MachineFindingsTest, QuotaBelowTheCpusIsNamedWithAFix) {
   EXPECT_EQ(Of(facts, "quota").grade, Grade::kWarning);
   EXPECT_THAT(Of(facts, "quota").what, HasSubstr("2.5 CPUs of 8"));
   EXPECT_THAT(Of(facts, "quota").remedy, HasSubstr("taskset -c 0-1"));
+  facts.cpu_quota = 0.5;
+  EXPECT_THAT(Of(facts, "quota").remedy, Not(HasSubstr("taskset")));
   facts.cpu_quota = 8;
   EXPECT_EQ(Of(facts, "quota").grade, Grade::kGood);
 }

@@ -65,6 +65,11 @@ Program FindInPath(const char* name, char (&buffer)[PATH_MAX]) {
   }
 }
 
+// Whether an exec of it may succeed. What an open descriptor leads to is not asked for.
+bool MayBeStarted(const Program& program) {
+  return program.folder != AT_FDCWD || RawSyscall(SYS_access, program.path, X_OK) == 0;
+}
+
 constexpr size_t kMostEntries = 1 << 14;  // as many as the stack has room for
 
 // Makes call(environment), in which libcoz.so is only if the dynamic linker can open it, and after
@@ -75,7 +80,7 @@ int CallWithReachable(const Program& program, char* const* environment, Call cal
   if (preload == nullptr) return call(environment);
   const bool is_unreachable =
       !HasLeftThreadSync() && FindUnreachablePreload(environment) != nullptr;
-  if (is_unreachable) g_process_hooks.note_unreachable_program();
+  if (is_unreachable && MayBeStarted(program)) g_process_hooks.note_unreachable_program();
   PreloadNeeds needs;
   if (!HasLeftThreadSync() && !is_unreachable) {
     needs = FindPreloadNeeds(program.folder, program.path);
