@@ -65,8 +65,10 @@ absl::StatusOr<std::string> FindProductFile(const std::string& path_in_repositor
   if (error) {
     return absl::UnavailableError(absl::StrFormat(
         "cannot find out where the coz command lies, beside which its other files are (readlink "
-        "%s: %s); look at: ls -l %s",
-        kSelf, error.message(), kSelf));
+        "%s: %s); %s",
+        kSelf, error.message(),
+        access("/proc/self", F_OK) == 0 ? "look at: ls -l /proc/self/exe"
+                                        : "there is no /proc, so type: mount -t proc proc /proc"));
   }
   // bin/tools/coz lies beside bin/coz/...; PREFIX/bin/coz beside PREFIX/lib/coz/...
   const std::filesystem::path root = self.parent_path().parent_path();

@@ -108,6 +108,18 @@ bool MakeFolders(const std::string& folder) {
   return mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST;
 }
 
+const char* NextFor(int error) {
+  switch (error) {
+    case EFBIG:
+      return "allow larger files with: ulimit -f unlimited";
+    case EPERM:
+    case ENOSYS:
+      return "look for a filter of system calls with: grep Seccomp /proc/self/status";
+    default:
+      return "look at: ulimit -a";
+  }
+}
+
 // A file system may refuse to say who changes a mapped file; a sealed memory file cannot change.
 absl::StatusOr<UniqueFd> SealedMemoryFile(const std::string& image) {
   const UniqueFd writable(memfd_create("coz-line-table", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -116,8 +128,7 @@ absl::StatusOr<UniqueFd> SealedMemoryFile(const std::string& image) {
             F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0) {
     const int error = errno;
     return absl::ResourceExhaustedError(absl::StrCat(
-        ErrorText("cannot hold the line table in", "a memory file", error), "; ",
-        error == EFBIG ? "allow larger files with: ulimit -f unlimited" : "look at: ulimit -a"));
+        ErrorText("cannot hold the line table in", "a memory file", error), "; ", NextFor(error)));
   }
   const std::string self = absl::StrCat("/proc/self/fd/", writable.get());
   UniqueFd readable(open(self.c_str(), O_RDONLY | O_CLOEXEC));

@@ -117,6 +117,30 @@ TEST_F(ContainerTest, ProcessWithOtherMountsGetsALibraryThatALinkLeadsTo) {
   EXPECT_GT(Profile().experiment_size(), 0);
 }
 
+// coz goes to where it sees what the process does.
+TEST_F(ContainerTest, SaysThatMountsHideTheProgramsFile) {
+  COZ_REQUIRE_CAPABILITY(WhyNoContainer());
+  std::string hides = absl::StrCat("exec 3<&0; ", Puppet("resident"), " 4 <&3 & ");
+  for (const std::string& file :
+       {testing::RunfilePath("coz/runtime/libcoz.so"), Puppet("resident")}) {
+    absl::StrAppend(&hides, "mount -t tmpfs none $(dirname $(readlink -f ", file, ")) && ");
+  }
+  Resident service({"/usr/bin/unshare", "--mount", "/bin/sh", "-c", hides + "echo hidden; wait"});
+  ASSERT_NE(service.Line(), "");
+  ASSERT_NE(service.Line(), "");
+  const CommandResult result = Shell(Attach("--duration=1", FirstIn(service)));
+  EXPECT_NE(result.status, 0);
+  EXPECT_THAT(result.errors, HasSubstr("hides its program file"));
+}
+
+TEST_F(ContainerTest, SaysThatThereIsNoProc) {
+  COZ_REQUIRE_CAPABILITY(WhyNoContainer());
+  const CommandResult result =
+      Shell(absl::StrCat("unshare --mount sh -c 'mount -t tmpfs none /proc && ", Coz(), " run --- ",
+                         Puppet("resident"), "'"));
+  EXPECT_THAT(result.errors, HasSubstr("type: mount -t proc proc /proc"));
+}
+
 TEST_F(ContainerTest, SessionIsAskedFromOutside) {
   COZ_REQUIRE_CAPABILITY(WhyNoContainer());
   Resident container(InContainer({Puppet("resident"), "4"}));

@@ -1,5 +1,7 @@
 #include "coz/report/format/profile_io_error.h"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -40,6 +42,11 @@ std::string Folder(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+bool IsCurrentFolderDeleted() {
+  struct stat folder = {};
+  return stat(".", &folder) == 0 && folder.st_nlink == 0;
+}
+
 const char* Slash(const std::string& folder) {
   return folder.empty() || folder.back() != '/' ? "/" : "";
 }
@@ -48,6 +55,12 @@ std::string NextForWriting(const std::string& path, int error) {
   switch (error) {
     case ENOENT:
     case ENOTDIR:
+      if (path[0] != '/' && IsCurrentFolderDeleted()) {
+        return absl::StrCat(
+            "the current folder has been deleted; go to another with `cd /tmp`, or "
+            "name a file elsewhere with `",
+            ProfilingCommand("-o /tmp/profile.pb"), "`");
+      }
       return absl::StrCat("make its folder with `mkdir -p ", Folder(path),
                           "`, or name another file with `", ProfilingCommand("-o FILE"), "`");
     case EISDIR:

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -91,6 +92,17 @@ TEST(ProfileWriterTest, NewFileIsReadableByOthersAsUmaskAllows) {
   struct stat info;
   ASSERT_EQ(stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0644u);
+}
+
+TEST(ProfileWriterTest, DeletedFolderSaysGoElsewhere) {
+  const std::string folder = TempPath("deleted");
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::create_directory(folder);
+  std::filesystem::current_path(folder);
+  std::filesystem::remove(folder);
+  const auto writer = ProfileWriter::Open("profile.pb");
+  std::filesystem::current_path(before);
+  EXPECT_THAT(std::string(writer.status().message()), HasSubstr("folder has been deleted"));
 }
 
 TEST(ProfileWriterTest, MissingFolderSaysMkdir) {

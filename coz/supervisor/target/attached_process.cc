@@ -141,6 +141,12 @@ absl::StatusOr<RunningProgram> FindRunningProgram(pid_t pid, const std::string& 
                         "so its code would be read wrongly; restart it",
                         pid, program.path));
   }
+  if (std::error_code error; !std::filesystem::exists(program.path, error) && !error) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "cannot attach to process %d: what it has mounted since it was started hides its program "
+        "file (%s); start it with: coz run --- PROGRAM",
+        pid, program.path));
+  }
   std::ifstream file(absl::StrFormat("/proc/%d/cmdline", pid));
   std::ostringstream arguments;
   arguments << file.rdbuf();
