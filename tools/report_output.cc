@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/base/command_name.h"
@@ -9,6 +10,9 @@
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/report.h"
 #include "coz/report/wording/nothing_measured.h"
+#include "coz/report/wording/text_layout.h"
+#include "coz/supervisor/doctor/program_facts.h"
+#include "coz/supervisor/target/child_process.h"
 #include "tools/command_line.h"
 
 namespace coz {
@@ -30,7 +34,24 @@ report::MissingPart WhatIsMissing(const supervisor::RunResult& result) {
   return result.end_to_end ? report::MissingPart::kChoice : report::MissingPart::kExperiment;
 }
 
+// The loader preloads nothing into such a program; empty: it is none.
+std::string WhyNotPreloaded(const supervisor::RunResult& result) {
+  if (result.profile.session().empty() || result.profile.session(0).command().empty()) return "";
+  const std::string& word = result.profile.session(0).command(0);
+  const absl::StatusOr<std::string> program = supervisor::FindProgram(word);
+  if (!program.ok() || !supervisor::GainsRights(*program)) return "";
+  return absl::StrFormat(
+      "nothing was measured: %s gains rights when it is started (setuid, setgid or file "
+      "capabilities), so the loader preloads nothing into it; profile a copy, as the user that it "
+      "becomes: cp %s .",
+      report::Printable(word), report::Quoted(*program));
+}
+
 std::string WhyNothing(const supervisor::RunResult& result) {
+  if (!result.runtime_attached) {
+    const std::string rights = WhyNotPreloaded(result);
+    if (!rights.empty()) return rights;
+  }
   report::NothingContext context = report::ContextOf(result.profile);
   context.points = result.points;
   context.unit = result.missing_unit;

@@ -82,6 +82,19 @@ TEST_F(LauncherTest, RefusalLooksIntoTheCommandOfAShell) {
   Paste(refused.errors);
 }
 
+// There the library would be left out of the program that a launcher starts.
+TEST_F(LauncherTest, RefusalPutsCozBehindAChangeOfTheUser) {
+  const CommandResult whole =
+      Run({"--unit=function"}, {"setpriv", "--reuid=0", Puppet("busy"), "1"});
+  EXPECT_THAT(whole.errors,
+              HasSubstr("another user cannot be reached from here, so start coz there: "
+                        "`setpriv --reuid=0 "));
+  EXPECT_THAT(whole.errors, HasSubstr(absl::StrCat(" --- ", Puppet("busy"), " 1`\n")));
+  const CommandResult shell =
+      Run({"--unit=function"}, {"setpriv", "sh", "-c", absl::StrCat(Puppet("busy"), " 1")});
+  Paste(shell.errors);
+}
+
 TEST_F(LauncherTest, RefusalIsPlainWhereNoWordIsAProgram) {
   const CommandResult refused = Run({}, {Puppet("starter"), "no-such-program", "1"});
   ExpectOneSentence(refused, "build it with -g");

@@ -1,5 +1,8 @@
 // What coz cannot do gets one sentence, and the program is not started or runs as without coz.
 // Names of code: bad_input_test.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -21,6 +24,23 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 using RefusalsTest = ::coz::testing::CozRunTest;
+
+TEST_F(RefusalsTest, SaysThatAProgramGainsRights) {
+  std::filesystem::copy_file(Puppet("busy"), Path("busy_setuid"));
+  constexpr uid_t kNobody = 65534;
+  if (chown(Path("busy_setuid").c_str(), kNobody, kNobody) != 0 ||
+      chmod(Path("busy_setuid").c_str(), S_ISUID | 0755) != 0) {
+    GTEST_SKIP() << "required: the right to change a file's owner";
+  }
+  const CommandResult result = Run({}, {"./busy_setuid", "0.1"});
+  if (result.errors.find("did not join") == std::string::npos &&
+      result.errors.find("gains rights") == std::string::npos) {
+    GTEST_SKIP() << "required: a folder that is not mounted nosuid";
+  }
+  EXPECT_EQ(result.output, "hello\nbye\n");
+  EXPECT_THAT(result.errors, HasSubstr("./busy_setuid gains rights when it is started"));
+  EXPECT_THAT(result.errors, Not(HasSubstr("LD_DEBUG")));
+}
 
 TEST_F(RefusalsTest, SaysThatAProgramIsNotFound) {
   ExpectOneSentence(Run({}, {"no-such-program"}), "no folder of $PATH has a program of this name",

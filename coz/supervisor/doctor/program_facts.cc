@@ -10,7 +10,6 @@
 #include "coz/supervisor/target/child_process.h"
 
 namespace coz::supervisor {
-namespace {
 
 bool GainsRights(const std::string& path) {
   struct stat status = {};
@@ -18,8 +17,6 @@ bool GainsRights(const std::string& path) {
   if ((status.st_mode & (S_ISUID | S_ISGID)) != 0) return true;
   return getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
 }
-
-}  // namespace
 
 absl::StatusOr<ProgramFacts> LookAtProgram(const std::string& name) {
   const absl::StatusOr<std::string> path = FindProgram(name);

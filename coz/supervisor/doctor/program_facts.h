@@ -34,6 +34,9 @@ struct ProgramFacts {
   bool takes_signals_itself = false;  // see TakesSignalsItself
 };
 
+// Whether the file is setuid, setgid or has capabilities. False, too, where it cannot be seen.
+bool GainsRights(const std::string& path);
+
 // `name`: a path, or a name to be sought in $PATH. Reads its debug information, as a run would.
 absl::StatusOr<ProgramFacts> LookAtProgram(const std::string& name);
 

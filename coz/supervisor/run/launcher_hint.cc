@@ -2,15 +2,21 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "coz/base/command_name.h"
+#include "coz/report/analysis/session_facts.h"
 #include "coz/report/wording/next_command.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/sourcemap/binary_info.h"
@@ -28,6 +34,7 @@ struct Worker {
   std::string word;  // as it stands in the command
   std::string file;  // the name that the program's mapping has: links are followed
   Known known = Known::kNothing;
+  size_t argument = 0;  // the one that holds the word, or is it
 };
 
 Known WhatIsKnown(const std::string& word) {
@@ -49,10 +56,10 @@ std::string FileOf(const std::string& word) {
   return error ? word.substr(word.rfind('/') + 1) : file.filename().string();
 }
 
-void Consider(absl::string_view word, Worker* best) {
+void Consider(absl::string_view word, size_t argument, Worker* best) {
   if (word.empty()) return;
   const Known known = WhatIsKnown(std::string(word));
-  if (known > best->known) *best = {std::string(word), FileOf(std::string(word)), known};
+  if (known > best->known) *best = {std::string(word), FileOf(std::string(word)), known, argument};
 }
 
 // The program among the arguments of which most is known, the first of several. A shell has its
@@ -60,11 +67,11 @@ void Consider(absl::string_view word, Worker* best) {
 Worker FindWorker(const std::vector<std::string>& command) {
   Worker best;
   for (size_t i = 1; i < command.size(); ++i) {
-    Consider(command[i], &best);
+    Consider(command[i], i, &best);
     const std::vector<absl::string_view> parts =
         absl::StrSplit(command[i], absl::ByAnyChar(" \t\n;&|()'\""));
     if (parts.size() == 1) continue;
-    for (const absl::string_view part : parts) Consider(part, &best);
+    for (const absl::string_view part : parts) Consider(part, i, &best);
   }
   return best;
 }
@@ -76,6 +83,35 @@ sourcemap::UnitKind KindFor(Known known, sourcemap::UnitKind asked) {
   if (known == Known::kLines || (known == Known::kFunctions && !needs_lines)) return asked;
   return known == Known::kFunctions ? sourcemap::UnitKind::kFunction
                                     : sourcemap::UnitKind::kLibrary;
+}
+
+// Of what a process starts that has changed its user or root folder, the library is left out.
+bool LeavesTheLibraryOut(const std::string& launcher) {
+  constexpr absl::string_view kNames[] = {"capsh", "chpst",   "chroot",  "doas",
+                                          "gosu",  "runuser", "setpriv", "setuidgid",
+                                          "su",    "su-exec", "sudo"};
+  const std::string name = launcher.substr(launcher.rfind('/') + 1);
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+// "setpriv --reuid=1 coz run --unit=function --- ./server 4".
+std::string CommandBehindLauncher(const std::vector<std::string>& command, const Worker& worker,
+                                  profile::Session session) {
+  const std::string& argument = command[worker.argument];
+  const bool is_whole = argument == worker.word;
+  const size_t end = is_whole ? command.size() : worker.argument + 1;
+  session.clear_command();
+  if (!is_whole) session.add_command(worker.word);
+  for (size_t i = worker.argument; is_whole && i < end; ++i) session.add_command(command[i]);
+  const std::string run =
+      absl::StrCat(CommandName(), absl::StripPrefix(report::CommandAgain(session), "coz"));
+  std::vector<std::string> words;
+  for (size_t i = 0; i < worker.argument; ++i) words.push_back(report::Quoted(command[i]));
+  std::string of_shell = argument;
+  if (!is_whole) of_shell.replace(argument.find(worker.word), worker.word.size(), run);
+  words.push_back(is_whole ? run : report::Quoted(of_shell));
+  for (size_t i = end; i < command.size(); ++i) words.push_back(report::Quoted(command[i]));
+  return absl::StrJoin(words, " ");
 }
 
 // "./a has no debug information (...), so ...; build it with ..." without what follows from it.
@@ -96,6 +132,14 @@ absl::Status WithCommandForWorker(absl::Status status, const RunOptions& options
   profile::Session session;
   for (const std::string& word : options.command) session.add_command(word);
   *session.mutable_options() = AskedOptions(followed, series);
+  if (LeavesTheLibraryOut(options.command.front())) {
+    return absl::Status(
+        status.code(),
+        absl::StrFormat("%s; what it starts as another user cannot be reached from here, so start "
+                        "coz there: `%s`",
+                        Reason(status.message()),
+                        CommandBehindLauncher(options.command, worker, session)));
+  }
   report::FollowWorker(worker.file, session.mutable_options());
   return absl::Status(
       status.code(), absl::StrFormat("%s; if it only starts %s, run `%s`", Reason(status.message()),
