@@ -6,15 +6,17 @@ namespace coz::sourcemap {
 namespace {
 
 // Raise when the rules below change, so that tables cached under the old ones are not used.
-constexpr uint64_t kDefaultScopeVersion = 4;
+constexpr uint64_t kDefaultScopeVersion = 5;
 constexpr uint64_t kPatternVersion = 1;
 
 // Installed by the distribution or by `make install`. Not here: /usr/src, where distributions put
-// the sources of their own programs, and /usr/local/src.
+// the sources of their own programs, and /usr/local/src. The last three name Rust's library as
+// rustup's and Debian's compilers name it, and what it is made of.
 constexpr std::string_view kSystemPrefixes[] = {
-    "/usr/include/", "/usr/lib/",   "/usr/lib32/",         "/usr/lib64/",
-    "/usr/libx32/",  "/usr/share/", "/usr/local/include/", "/usr/local/lib/",
-    "/lib/",         "/lib64/",     "/nix/store/",         "/rustc/",
+    "/usr/include/", "/usr/lib/",       "/usr/lib32/",         "/usr/lib64/",
+    "/usr/libx32/",  "/usr/share/",     "/usr/local/include/", "/usr/local/lib/",
+    "/lib/",         "/lib64/",         "/nix/store/",         "/rustc/",
+    "/rust/deps/",   "/usr/src/rustc-",
 };
 
 // Toolchains and sysroots that live anywhere, and the C and C++ libraries' own sources, which a
@@ -22,6 +24,13 @@ constexpr std::string_view kSystemPrefixes[] = {
 constexpr std::string_view kSystemParts[] = {
     "/usr/include/",  "/usr/lib/gcc/", "/include/c++/", "/lib/gcc/", "/lib/clang/",
     "/libstdc++-v3/", "/libgcc/",      "/sysdeps/",     "/glibc-",   "/usr/local/include/",
+};
+
+// Crates that Cargo has fetched, where CARGO_HOME is ~/.cargo, .../cargo or another folder, and
+// Rust's library with its sources (rustup's rust-src). Source: the Cargo Book, "Cargo Home".
+constexpr std::string_view kCrateParts[] = {
+    "cargo/registry/",           "cargo/git/checkouts/", "/registry/src/index.crates.io-",
+    "/registry/src/github.com-", "/lib/rustlib/src/",
 };
 
 // The profiler's header, wherever it is installed: its marks are lines of who uses them.
@@ -42,7 +51,8 @@ bool IsSystemSource(std::string_view path) {
   };
   const auto is_part = [path](std::string_view part) { return HasPart(path, part); };
   return std::any_of(std::begin(kSystemPrefixes), std::end(kSystemPrefixes), starts_path) ||
-         std::any_of(std::begin(kSystemParts), std::end(kSystemParts), is_part);
+         std::any_of(std::begin(kSystemParts), std::end(kSystemParts), is_part) ||
+         std::any_of(std::begin(kCrateParts), std::end(kCrateParts), is_part);
 }
 
 bool MatchesAtAnyPart(std::string_view pattern, std::string_view path) {

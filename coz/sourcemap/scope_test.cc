@@ -61,6 +61,29 @@ TEST(SourceScopeTest, DefaultLeavesSystemAndToolchainOut) {
   }
 }
 
+TEST(SourceScopeTest, DefaultLeavesRustsLibraryAndFetchedCratesOut) {
+  const SourceScope scope;
+  for (const char* path :
+       {"/rustc/5980761/library/std/src/lib.rs", "/rust/deps/hashbrown-0.16.1/src/raw.rs",
+        "/usr/src/rustc-1.63.0/library/core/src/slice/mod.rs",
+        "/usr/src/rustc-1.63.0/vendor/memchr/src/lib.rs",
+        "/root/.rustup/toolchains/stable/lib/rustlib/src/rust/library/alloc/src/vec/mod.rs",
+        "/root/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/rayon-1.10.0/src/lib.rs",
+        "/root/.cargo/registry/src/crates.example.com-0123456789abcdef/app-1.0.0/src/lib.rs",
+        "/root/.cargo/git/checkouts/regex-0123456789abcdef/9870c06/src/lib.rs",
+        "/usr/local/cargo/git/checkouts/regex-0123456789abcdef/9870c06/src/lib.rs",
+        "/opt/crates/registry/src/index.crates.io-1949cf8c6b5b557f/rayon-1.10.0/src/lib.rs",
+        "/opt/crates/registry/src/github.com-1ecc6299db9ec823/rayon-1.5.0/src/lib.rs",
+        "/usr/share/cargo/registry/tokio-1.24.2/src/lib.rs",
+        "/srv/sysroot/usr/share/cargo/registry/tokio-1.24.2/src/lib.rs"}) {
+    EXPECT_FALSE(scope.Contains(path)) << path;
+  }
+  for (const char* path : {"/home/me/rust/deps/own/src/lib.rs", "/home/me/registry/src/lib.rs",
+                           "/home/me/cargo/src/registry/index.rs", "src/main.rs"}) {
+    EXPECT_TRUE(scope.Contains(path)) << path;
+  }
+}
+
 TEST(SourceScopeTest, DefaultLeavesTheHeaderOfMarksOut) {
   const char* const header = "/home/me/.local/include/coz.h";
   EXPECT_FALSE(SourceScope().Contains(header));
