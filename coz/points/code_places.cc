@@ -56,11 +56,14 @@ bool IsColdPart(absl::string_view linkage_name) {
   return absl::StrContains(linkage_name, ".cold") || absl::StrContains(linkage_name, ".part.");
 }
 
-// Whether a jump of the code leads to `target`, counted from the code's begin, or it is not known.
-bool MayJumpTo(uint64_t target, const uint8_t* code, size_t bytes) {
+// Whether a jump from the code leads to `target`, or it is not known. Both are counted from the
+// code's begin, as is what `is_asked` is given: which jumps matter, by where they are.
+template <typename Predicate>
+bool MayJumpTo(uint64_t target, const uint8_t* code, size_t bytes, Predicate is_asked) {
   for (size_t at = 0; at < bytes;) {
     const std::optional<int64_t> jump = DistanceOfJump(code + at, bytes - at);
-    if (jump.has_value() && at + static_cast<uint64_t>(*jump) == target) return true;
+    if (jump.has_value() && at + static_cast<uint64_t>(*jump) == target && is_asked(at))
+      return true;
     const size_t length = InstructionLength(code + at, bytes - at);
     if (length == 0) return true;
     at += length;
@@ -306,6 +309,26 @@ void CodePlaces::FindCopies(std::vector<InlinedCall>* calls, std::vector<CodePla
   calls->erase(std::remove_if(calls->begin(), calls->end(), is_found), calls->end());
 }
 
+// A range may begin with padding: that is jumped over, or that leads into a loop of the function
+// around, of which each round enters the copy. `place` is that of the range's begin.
+uint64_t CodePlaces::EntryBehindPadding(const InlinedCall& call, const CodePlace& place,
+                                        const uint8_t* file, size_t file_bytes) {
+  const uint64_t behind =
+      call.entry + PaddingLength(file + place.file_offset, file_bytes - place.file_offset);
+  if (behind == call.entry || place.function_bytes == 0) return behind;
+  const uint8_t* const function = file + place.function_offset;
+  const uint64_t before = place.file_offset - place.function_offset;
+  const uint64_t begin = call.entry - before;
+  if (!ReachesEnd(function, before)) return behind;
+  const bool is_head_around =
+      MayJumpTo(behind - begin, function, place.function_bytes, [&call, begin](size_t at) {
+        return std::none_of(call.code.begin(), call.code.end(), [&](const FunctionExtent& part) {
+          return part.begin <= begin + at && begin + at < part.end;
+        });
+      });
+  return is_head_around ? behind : call.entry;
+}
+
 // False where the copy begins with a loop, whose first instruction runs more than once a call, and
 // where it begins in a cold part.
 bool CodePlaces::PlaceOfCopy(const InlinedCall& call, CodePlace* place) const {
@@ -316,17 +339,12 @@ bool CodePlaces::PlaceOfCopy(const InlinedCall& call, CodePlace* place) const {
     return false;
   }
   const auto* file = reinterpret_cast<const uint8_t*>(raw);
-  // A range may begin with padding that is jumped over.
-  const uint64_t before =
-      place->function_bytes == 0 ? 0 : place->file_offset - place->function_offset;
-  const bool is_reached = ReachesEnd(file + place->file_offset - before, before);
-  const uint64_t entry =
-      call.entry +
-      (is_reached ? 0 : PaddingLength(file + place->file_offset, bytes - place->file_offset));
+  const uint64_t entry = EntryBehindPadding(call, *place, file, bytes);
   const uint64_t to_file = place->file_offset - call.entry;
+  const auto any = [](size_t) { return true; };
   for (const auto& [begin, end] : call.code) {
     if (end < begin || begin + to_file >= bytes || end + to_file > bytes) return false;
-    if (MayJumpTo(entry - begin, file + begin + to_file, end - begin)) return false;
+    if (MayJumpTo(entry - begin, file + begin + to_file, end - begin, any)) return false;
   }
   place->name = call.function;
   return Locate(entry, place);

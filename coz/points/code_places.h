@@ -104,6 +104,8 @@ class CodePlaces {
   // Moves the places of copies from `calls` to `found`, and leaves the other copies.
   void FindCopies(std::vector<InlinedCall>* calls, std::vector<CodePlace>* found) const;
   bool PlaceOfCopy(const InlinedCall& call, CodePlace* place) const;
+  static uint64_t EntryBehindPadding(const InlinedCall& call, const CodePlace& place,
+                                     const uint8_t* file, size_t file_bytes);
   absl::StatusOr<std::vector<CodePlace>> FindProbe(const PointSpec& spec) const;
   bool IsData(uint64_t elf_address) const;
   absl::StatusOr<std::vector<CodePlace>> FindLine(const PointSpec& spec, std::string* note) const;

@@ -42,10 +42,10 @@ class BinaryScope {
 };
 
 // The source files whose lines can be selected. Without patterns: the program's own sources, that
-// is every file but those of the system, of the toolchain, wherever it is installed, of crates that
-// Cargo has fetched, and but coz.h. With patterns they alone decide, so that `*` takes everything in. A pattern that starts
-// neither with "/" nor with a wildcard may begin at any part of the path: `src/*.cc` matches
-// /home/me/src/io/a.cc.
+// is every file but those of the system, those of the toolchain, wherever it is installed, crates
+// that Cargo has fetched, and coz.h. With patterns they alone decide, so that `*` takes everything
+// in. A pattern that starts neither with "/" nor with a wildcard may begin at any part of the path:
+// `src/*.cc` matches /home/me/src/io/a.cc.
 class SourceScope {
  public:
   SourceScope() = default;
