@@ -1,22 +1,35 @@
 #include "coz/base/symbol_name.h"
 
+#include <cxxabi.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <utility>
 
 namespace coz {
 namespace {
 
-// Empty where there is none.
-std::string_view HashOf(std::string_view demangled) {
-  constexpr std::string_view kStart = "::h";
-  constexpr size_t kHashBytes = kStart.size() + 16;
-  if (demangled.size() <= kHashBytes) return "";
-  const std::string_view hash = demangled.substr(demangled.size() - kHashBytes);
-  const bool is_hash =
-      hash.substr(0, kStart.size()) == kStart &&
-      hash.find_first_not_of("0123456789abcdef", kStart.size()) == std::string_view::npos;
-  return is_hash ? hash : "";
+constexpr size_t kHashBytes = 17;  // an h and 16 hexadecimal digits
+
+bool IsHash(std::string_view text) {
+  return text.size() == kHashBytes && text[0] == 'h' &&
+         text.find_first_not_of("0123456789abcdef", 1) == std::string_view::npos;
+}
+
+// Without what follows on the end of a name in rustc's legacy mangling; others stay as they are.
+std::string WithoutAdditions(const std::string& symbol) {
+  constexpr std::string_view kStart = "17";  // the hash's length
+  for (size_t end = symbol.find("E."); end != std::string::npos; end = symbol.find("E.", end + 1)) {
+    if (end < kStart.size() + kHashBytes) continue;
+    const std::string_view last = std::string_view(symbol).substr(0, end);
+    if (IsHash(last.substr(end - kHashBytes)) &&
+        last.substr(end - kHashBytes - kStart.size(), kStart.size()) == kStart) {
+      return symbol.substr(0, end + 1);
+    }
+  }
+  return symbol;
 }
 
 // What stands between two dollars: '\0' for what is no escape.
@@ -39,10 +52,19 @@ char CharacterOf(std::string_view escape) {
 
 }  // namespace
 
+std::string Demangled(const std::string& symbol) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> demangled(
+      abi::__cxa_demangle(WithoutAdditions(symbol).c_str(), nullptr, nullptr, &status), std::free);
+  return demangled == nullptr ? "" : ReadableRustName(demangled.get());
+}
+
 std::string ReadableRustName(std::string_view demangled) {
-  const std::string_view hash = HashOf(demangled);
-  if (hash.empty()) return std::string(demangled);
-  std::string_view rest = demangled.substr(0, demangled.size() - hash.size());
+  const size_t colons = demangled.rfind("::");
+  if (colons == std::string_view::npos || !IsHash(demangled.substr(colons + 2))) {
+    return std::string(demangled);
+  }
+  std::string_view rest = demangled.substr(0, colons);
   std::string name;
   while (!rest.empty()) {
     const bool is_begin = name.empty() || name.back() == ':';

@@ -20,6 +20,15 @@ TEST(SymbolNameTest, NamesOfRustAreAsInTheSource) {
   EXPECT_EQ(readable("prog::f$C$$RF$$BP$$SP$$LP$$RP$"), "prog::f,&*@()");
 }
 
+TEST(SymbolNameTest, WhatCompilersAddIsNoPartOfANameOfRust) {
+  const std::string symbol = "_ZN3tcp6handle28_$u7b$$u7b$closure$u7d$$u7d$17h7d5e5f7ec6f844caE";
+  for (const char* added : {"", ".llvm.15090708812864467791", ".cold", ".part.0.cold.1"}) {
+    EXPECT_EQ(Demangled(symbol + added), "tcp::handle::{{closure}}") << added;
+  }
+  EXPECT_EQ(Demangled("_Z4workv.part.0"), "work() [clone .part.0]");
+  EXPECT_EQ(Demangled("work"), "");
+}
+
 TEST(SymbolNameTest, WhatIsNoEscapeStays) {
   const std::string hash = "::h0123456789abcdef";
   for (const char* name : {"a$b", "a$XY$b", "a$u7$", "a$u00$", "a$uzz$", "$", "a.b", "_x"}) {

@@ -1,12 +1,10 @@
 #include "coz/points/code_places.h"
 
-#include <cxxabi.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <gelf.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -43,12 +41,9 @@ std::string BaseName(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
-std::string Demangle(const char* name) {
-  int status = 0;
-  char* demangled = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-  std::string result = demangled != nullptr ? ReadableRustName(demangled) : name;
-  free(demangled);
-  return result;
+std::string Demangle(const std::string& name) {
+  std::string demangled = Demangled(name);
+  return demangled.empty() ? name : demangled;
 }
 
 // Parts of functions that the compiler has moved away are jumped to, not called.
@@ -130,7 +125,7 @@ void CodePlaces::ReadFunctions() {
     if (type != STT_FUNC || IsColdPart(name)) continue;
     const std::string linkage_name(WithoutSymbolVersion(name));
     functions_.push_back({address - elf_bias_, address - elf_bias_ + symbol.st_size, linkage_name,
-                          Demangle(linkage_name.c_str())});
+                          Demangle(linkage_name)});
   }
   std::sort(code_starts_.begin(), code_starts_.end());
   std::stable_sort(functions_.begin(), functions_.end(),

@@ -23,7 +23,7 @@ namespace coz::sourcemap {
 inline constexpr uint64_t kLineTableMagic = 0x31656e694c7a6f43;  // "CozLine1" in memory
 // Raised with every change of layout, of names, or of the rules that attribute addresses to lines:
 // a cached table of another version is rebuilt.
-inline constexpr uint32_t kLineTableFormatVersion = 2;
+inline constexpr uint32_t kLineTableFormatVersion = 3;
 inline constexpr size_t kMaxBuildIdBytes = 32;
 
 struct LineTableHeader {

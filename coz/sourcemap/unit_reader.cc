@@ -1,11 +1,8 @@
 #include "coz/sourcemap/unit_reader.h"
 
-#include <cxxabi.h>
 #include <dwarf.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <utility>
 
 #include "coz/base/symbol_name.h"
@@ -62,10 +59,8 @@ std::string Shortened(std::string name) {
 
 std::string ReadableName(const char* linkage_name, const char* name) {
   const std::string linkage(WithoutSymbolVersion(linkage_name == nullptr ? "" : linkage_name));
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> demangled(
-      abi::__cxa_demangle(linkage.c_str(), nullptr, nullptr, &status), std::free);
-  if (demangled != nullptr) return Shortened(ReadableRustName(demangled.get()));
+  std::string demangled = Demangled(linkage);
+  if (!demangled.empty()) return Shortened(std::move(demangled));
   return Shortened(name != nullptr ? name : linkage);
 }
 
