@@ -149,6 +149,12 @@ def coz_dependencies():
         packages = ["libutf8proc-dev"],
     )
 
+    _debian(
+        name = "libiberty",
+        build_file = "libiberty.BUILD",
+        packages = ["libiberty-dev"],
+    )
+
     # D3 draws the plots of the HTML report.
     _debian(
         name = "d3",

@@ -2,11 +2,14 @@
 
 #include <cxxabi.h>
 
+#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <utility>
+
+#include "demangle.h"
 
 namespace coz {
 namespace {
@@ -50,11 +53,33 @@ char CharacterOf(std::string_view escape) {
   return code >= ' ' && code < 0x7f ? static_cast<char>(code) : '\0';
 }
 
+// The type that a method is of stands in brackets: "<prog::Tree<u64>>::visit". The legacy mangling
+// has none. They stay where a trait or what is no path stands in them.
+std::string WithoutBracketsOfType(const std::string& name) {
+  if (name.size() < 2 || name[0] != '<' || (std::isalpha(name[1]) == 0 && name[1] != '_')) {
+    return name;
+  }
+  int depth = 0;
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (name[i] == '<') ++depth;
+    const bool is_end = name[i] == '>' && name[i - 1] != '-' && --depth == 0;  // "->" is no bracket
+    if (is_end) return name.substr(1, i - 1) + name.substr(i + 1);
+    if (depth == 1 && name.compare(i, 4, " as ") == 0) return name;
+  }
+  return name;
+}
+
+using Text = std::unique_ptr<char, void (*)(void*)>;
+
 }  // namespace
 
 std::string Demangled(const std::string& symbol) {
+  if (symbol.compare(0, 2, "_R") == 0) {
+    const Text demangled(rust_demangle(symbol.c_str(), DMGL_NO_OPTS), std::free);
+    return demangled == nullptr ? "" : WithoutBracketsOfType(demangled.get());
+  }
   int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> demangled(
+  const Text demangled(
       abi::__cxa_demangle(WithoutAdditions(symbol).c_str(), nullptr, nullptr, &status), std::free);
   return demangled == nullptr ? "" : ReadableRustName(demangled.get());
 }

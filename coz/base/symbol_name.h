@@ -9,7 +9,7 @@
 //          .dynsym has NAME alone. rustc's legacy mangling (rustc_symbol_mangling::legacy) is that
 //          of C++, ends names with ::h and 16 hexadecimal digits, and writes other characters as
 //          $LT$ or $u7b$. LLVM adds .llvm.NUMBER or .cold behind that, which no rule of C++ takes
-//          behind a name without parameters
+//          behind a name without parameters. rustc's newer mangling is RFC 2603 (v0)
 #ifndef COZ_BASE_SYMBOL_NAME_H_
 #define COZ_BASE_SYMBOL_NAME_H_
 

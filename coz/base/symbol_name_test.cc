@@ -29,6 +29,16 @@ TEST(SymbolNameTest, WhatCompilersAddIsNoPartOfANameOfRust) {
   EXPECT_EQ(Demangled("work"), "");
 }
 
+TEST(SymbolNameTest, NamesOfRustsNewManglingAreAsInTheSource) {
+  EXPECT_EQ(Demangled("_RNvCs5hEy6k7WAEE_4clos4main"), "clos::main");
+  EXPECT_EQ(Demangled("_RNCNvCs5hEy6k7WAEE_4clos4main0B3_.llvm.123"), "clos::main::{closure#0}");
+  EXPECT_EQ(Demangled("_RINvCsgwiwt6F3Sso_3gen4showyEB2_"), "gen::show::<u64>");
+  EXPECT_EQ(Demangled("_RNvMNtCs5hEy6k7WAEE_4clos3cozNtB2_4Mark4find"), "clos::coz::Mark::find");
+  EXPECT_EQ(Demangled("_RNvXs1_NtNtCsjrHSEGnQ3l9_3std3net3tcpRNtB5_9TcpStreamNtNtB9_2io4Read4read"),
+            "<&std::net::tcp::TcpStream as std::io::Read>::read");
+  EXPECT_EQ(Demangled("_Reset"), "") << "a name of C";
+}
+
 TEST(SymbolNameTest, WhatIsNoEscapeStays) {
   const std::string hash = "::h0123456789abcdef";
   for (const char* name : {"a$b", "a$XY$b", "a$u7$", "a$u00$", "a$uzz$", "$", "a.b", "_x"}) {

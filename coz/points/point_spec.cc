@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "coz/points/closest_names.h"
 
 namespace coz::points {
@@ -33,7 +34,11 @@ absl::string_view WithoutTemplateArguments(absl::string_view name) {
       absl::EndsWith(name, "operator>>") || absl::EndsWith(name, "operator->")) {
     return name;
   }
-  return name.substr(0, name.size() - BracketsAtEnd(name, '<', '>'));
+  const size_t arguments = BracketsAtEnd(name, '<', '>');
+  name.remove_suffix(arguments);
+  // Rust has "show::<u64>".
+  if (arguments != 0) absl::ConsumeSuffix(&name, "::");
+  return name;
 }
 
 // Whether `part` is all of `name` or its last parts.

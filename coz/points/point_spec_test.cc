@@ -86,6 +86,8 @@ TEST(PointSpecTest, FunctionIsNamedByItsLastParts) {
   }
   EXPECT_TRUE(MatchesFunction("Sort", "_Z4SortIiEvv", "void Sort<int>()"));
   EXPECT_TRUE(MatchesFunction("Sort<int>", "_Z4SortIiEvv", "void Sort<int>()"));
+  EXPECT_TRUE(
+      MatchesFunction("gen::show", "_RINvCsgwiwt6F3Sso_3gen4showyEB2_", "gen::show::<u64>"));
 }
 
 TEST(PointSpecTest, ClosestNamesComeFirst) {
