@@ -73,6 +73,21 @@ uint64_t EntryOf(Dwarf_Die* die, const std::vector<FunctionExtent>& code, uint64
   return code.empty() ? 0 : code.front().begin;
 }
 
+// The part of memory with this right (PF_*) that the file says to hold the address.
+std::optional<GElf_Phdr> SegmentOf(Elf* elf, uint64_t elf_address, uint32_t right) {
+  size_t segments = 0;
+  if (elf_getphdrnum(elf, &segments) != 0) return std::nullopt;
+  for (size_t i = 0; i < segments; ++i) {
+    GElf_Phdr header;
+    if (gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr) continue;
+    if (header.p_type == PT_LOAD && (header.p_flags & right) != 0 &&
+        elf_address >= header.p_vaddr && elf_address - header.p_vaddr < header.p_memsz) {
+      return header;
+    }
+  }
+  return std::nullopt;
+}
+
 bool IsStripped(Elf* elf) {
   for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr;
        section = elf_nextscn(elf, section)) {
@@ -133,33 +148,24 @@ void CodePlaces::ReadFunctions() {
 }
 
 bool CodePlaces::Locate(uint64_t elf_address, CodePlace* place) const {
-  size_t segments = 0;
-  if (elf_getphdrnum(elf_, &segments) != 0) return false;
-  for (size_t i = 0; i < segments; ++i) {
-    GElf_Phdr header;
-    if (gelf_getphdr(elf_, static_cast<int>(i), &header) == nullptr) continue;
-    if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0 || elf_address < header.p_vaddr ||
-        elf_address >= header.p_vaddr + header.p_filesz) {
-      continue;
-    }
-    place->elf_address = elf_address;
-    place->file_offset = elf_address - header.p_vaddr + header.p_offset;
-    place->probe_offset = place->file_offset;
-    place->resume_offset = 0;
-    LocateFunction(header.p_vaddr + header.p_filesz, place);
-    size_t bytes = 0;
-    const char* raw = elf_rawfile(elf_, &bytes);
-    if (raw != nullptr && place->file_offset + 4 <= bytes &&
-        memcmp(raw + place->file_offset, kEndbr64, 4) == 0) {
-      place->probe_offset += 4;
-    }
-    if (raw == nullptr || place->probe_offset >= bytes) return true;
-    const std::optional<int64_t> next = DistanceToNext(
-        reinterpret_cast<const uint8_t*>(raw) + place->probe_offset, bytes - place->probe_offset);
-    if (next.has_value()) place->resume_offset = place->probe_offset + static_cast<uint64_t>(*next);
-    return true;
+  const std::optional<GElf_Phdr> segment = SegmentOf(elf_, elf_address, PF_X);
+  if (!segment.has_value() || elf_address - segment->p_vaddr >= segment->p_filesz) return false;
+  place->elf_address = elf_address;
+  place->file_offset = elf_address - segment->p_vaddr + segment->p_offset;
+  place->probe_offset = place->file_offset;
+  place->resume_offset = 0;
+  LocateFunction(segment->p_vaddr + segment->p_filesz, place);
+  size_t bytes = 0;
+  const char* raw = elf_rawfile(elf_, &bytes);
+  if (raw != nullptr && place->file_offset + 4 <= bytes &&
+      memcmp(raw + place->file_offset, kEndbr64, 4) == 0) {
+    place->probe_offset += 4;
   }
-  return false;
+  if (raw == nullptr || place->probe_offset >= bytes) return true;
+  const std::optional<int64_t> next = DistanceToNext(
+      reinterpret_cast<const uint8_t*>(raw) + place->probe_offset, bytes - place->probe_offset);
+  if (next.has_value()) place->resume_offset = place->probe_offset + static_cast<uint64_t>(*next);
+  return true;
 }
 
 const std::vector<FunctionExtent>& CodePlaces::FrameExtents() const {
@@ -399,19 +405,31 @@ std::string CodePlaces::WithoutSplits() const {
 absl::Status CodePlaces::InlinedEverywhere(const PointSpec& spec, InlinedCopies inlined,
                                            const std::vector<InlinedCall>& calls) const {
   if (functions_.empty()) return NoSymbols(spec);
-  std::set<std::string> places;
+  std::set<std::string> lines;
   for (const InlinedCall& call : calls) {
-    if (places.size() < kShownNames) places.insert(absl::StrCat(call.file, ":", call.line));
+    if (lines.size() < kShownNames) lines.insert(absl::StrCat(call.file, ":", call.line));
   }
-  return absl::FailedPreconditionError(absl::StrFormat(
-      "%s is inlined wherever it is called (calls: %d) and has no code of its own; %s: %s",
-      spec.function, calls.size(),
-      inlined == InlinedCopies::kFind
-          ? "count one of the calls instead"
-          : "build it with __attribute__((noinline)), or make one of the calls a progress point",
-      absl::StrJoin(places, " or ", [](std::string* out, const std::string& place) {
-        absl::StrAppend(out, "--progress=", place);
-      })));
+  // All code of a call may be that of lines of the function.
+  std::vector<std::string> places;
+  for (const std::string& line : lines) {
+    std::string note;
+    const absl::StatusOr<PointSpec> place = ParsePointSpec(line);
+    if (place.ok() && FindLine(*place, &note).ok()) places.push_back("--progress=" + line);
+  }
+  const std::string advice =
+      places.empty() ? absl::StrCat("; the first call is in line ", *lines.begin(),
+                                    ", which has no code of its own either")
+                     : absl::StrCat(inlined == InlinedCopies::kFind
+                                        ? "; count one of the calls instead: "
+                                        : ", or make one of the calls a progress point: ",
+                                    absl::StrJoin(places, " or "));
+  return absl::FailedPreconditionError(absl::StrCat(
+      spec.function, " is inlined wherever it is called (calls: ", calls.size(),
+      ") and has no code of its own",
+      places.empty() || inlined == InlinedCopies::kLeave
+          ? "; keep it from being inlined (__attribute__((noinline)), #[inline(never)])"
+          : "",
+      advice));
 }
 
 absl::Status CodePlaces::NoSymbols(const PointSpec& spec) const {
@@ -465,19 +483,23 @@ std::vector<UsdtPlace> CodePlaces::Probes() const {
   return probes;
 }
 
-// Whether the program may write there, two bytes.
-bool CodePlaces::IsData(uint64_t elf_address) const {
-  size_t segments = 0;
-  if (elf_getphdrnum(elf_, &segments) != 0) return false;
-  for (size_t i = 0; i < segments; ++i) {
-    GElf_Phdr header;
-    if (gelf_getphdr(elf_, static_cast<int>(i), &header) == nullptr) continue;
-    if (header.p_type == PT_LOAD && (header.p_flags & PF_W) != 0 && elf_address >= header.p_vaddr &&
-        elf_address + 2 <= header.p_vaddr + header.p_memsz) {
-      return true;
+// By sections: the part of memory with the code may begin with the file's headers.
+bool CodePlaces::IsCode(uint64_t elf_address) const {
+  for (Elf_Scn* section = elf_nextscn(elf_, nullptr); section != nullptr;
+       section = elf_nextscn(elf_, section)) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || (header.sh_flags & SHF_EXECINSTR) == 0) {
+      continue;
     }
+    if (elf_address >= header.sh_addr && elf_address - header.sh_addr < header.sh_size) return true;
   }
   return false;
+}
+
+// Whether the program may write there, two bytes.
+bool CodePlaces::IsData(uint64_t elf_address) const {
+  const std::optional<GElf_Phdr> segment = SegmentOf(elf_, elf_address, PF_W);
+  return segment.has_value() && segment->p_memsz - (elf_address - segment->p_vaddr) >= 2;
 }
 
 absl::StatusOr<std::vector<CodePlace>> CodePlaces::FindProbe(const PointSpec& spec) const {

@@ -107,6 +107,7 @@ class CodePlaces {
   static uint64_t EntryBehindPadding(const InlinedCall& call, const CodePlace& place,
                                      const uint8_t* file, size_t file_bytes);
   absl::StatusOr<std::vector<CodePlace>> FindProbe(const PointSpec& spec) const;
+  bool IsCode(uint64_t elf_address) const;
   bool IsData(uint64_t elf_address) const;
   absl::StatusOr<std::vector<CodePlace>> FindLine(const PointSpec& spec, std::string* note) const;
   void SearchUnit(const PointSpec& spec, Dwarf_Die* unit, Dwarf_Die* skeleton,

@@ -21,8 +21,8 @@ namespace coz::points {
 
 // What a binary has of a line and its file.
 struct CodePlaces::LineSearch {
-  std::set<std::string> files;          // all of the binary
-  std::set<std::string> files_of_line;  // that match, and have the line
+  std::set<std::string> files;          // all of the binary, as the compiler was given them
+  std::set<std::string> files_of_line;  // that match, and have the line; absolute
   std::set<uint32_t> lines_of_file;
   std::set<uint64_t> begins;  // ELF addresses
   LineBegins sums;            // of all functions, without addresses
@@ -43,6 +43,20 @@ bool IsTailOfPath(absl::string_view part, absl::string_view path) {
   if (!absl::EndsWith(path, part)) return false;
   return path.size() == part.size() || part.front() == '/' ||
          path[path.size() - part.size() - 1] == '/';
+}
+
+// In a unit that was compiled in `folder`.
+std::string AbsolutePath(const char* folder, absl::string_view file) {
+  const std::filesystem::path name{std::string(file)};
+  return (std::filesystem::path(folder == nullptr ? "" : folder) / name)
+      .lexically_normal()
+      .string();
+}
+
+// `file`: as the compiler was given it.
+bool NamesFile(absl::string_view wanted, absl::string_view file, absl::string_view absolute) {
+  return IsTailOfPath(wanted, file) || IsTailOfPath(wanted, absolute) ||
+         IsTailOfPath(AbsolutePath(nullptr, wanted), absolute);
 }
 
 std::string BaseName(const std::string& path) {
@@ -157,19 +171,25 @@ void CodePlaces::AddRow(const LineRow& row, const std::optional<LineScope>& scop
 void CodePlaces::SearchUnit(const PointSpec& spec, Dwarf_Die* unit, Dwarf_Die* skeleton,
                             LineSearch* search) const {
   const std::vector<LineRow> statements = StatementsOf(skeleton);
+  const char* const own_folder = TextAttribute(skeleton, DW_AT_comp_dir);
+  const char* const folder =
+      own_folder != nullptr ? own_folder : TextAttribute(unit, DW_AT_comp_dir);
   RowsByScope wanted;
   const char* last_file = nullptr;
+  std::string last_path;
   bool last_matches = false;
   for (const LineRow& row : statements) {
     if (row.file != last_file) {
       last_file = row.file;
-      last_matches = IsTailOfPath(spec.file, row.file);
+      last_path = AbsolutePath(folder, row.file);
+      last_matches = NamesFile(spec.file, row.file, last_path);
       search->files.insert(row.file);
     }
-    if (!last_matches) continue;
+    // The linker leaves rows of functions that it has left out.
+    if (!last_matches || !IsCode(row.address + dwarf_bias_)) continue;
     search->lines_of_file.insert(row.line);
     if (row.line != spec.line) continue;
-    search->files_of_line.insert(row.file);
+    search->files_of_line.insert(last_path);
     AddRow(row, LineScope::Around(unit, row), &wanted);
   }
   for (const auto& [id, rows] : wanted) FindBegins(rows, statements, search);

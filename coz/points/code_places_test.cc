@@ -109,6 +109,18 @@ TEST_F(CodePlacesTest, FindsALineInTheFunctionItIsIn) {
   EXPECT_EQ(found->front().name, "shop::Server::Reply(int)");
 }
 
+TEST_F(CodePlacesTest, FindsALineByTheAbsolutePathOfItsFile) {
+  const std::string line = absl::StrCat(":", LineOf("reply"));
+  for (const char* path :
+       {"coz/points/testdata/places_program.cc", "./coz/points/testdata/places_program.cc",
+        "/proc/self/cwd/coz/points/testdata/places_program.cc"}) {
+    const auto found = Find(path + line);
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(found->size(), 1u);
+  }
+  EXPECT_FALSE(Find("/proc/self/cwd/points/testdata/places_program.cc" + line).ok());
+}
+
 class LinePlacesTest : public ::testing::TestWithParam<std::string> {
  protected:
   std::vector<CodePlace> Find(const std::string& label) {
@@ -177,8 +189,11 @@ TEST_F(CodePlacesTest, PaddingThatSomeThreadsSkipIsNoBeginOfACopy) {
 }
 
 TEST_F(CodePlacesTest, LeavesInlinedCopiesThatBeginWithALoop) {
-  EXPECT_THAT(std::string(Find("Countdown", InlinedCopies::kFind).status().message()),
-              HasSubstr(absl::StrCat("--progress=places_program.cc:", LineOf("countdown"))));
+  const std::string call = absl::StrCat("places_program.cc:", LineOf("countdown"));
+  EXPECT_THAT(
+      std::string(Find("Countdown", InlinedCopies::kFind).status().message()),
+      HasSubstr(absl::StrCat("is in line ", call, ", which has no code of its own either")));
+  EXPECT_FALSE(Find(call).ok()) << "so it is not what to type";
 }
 
 TEST_F(CodePlacesTest, NamesTheClosestFunctions) {
@@ -199,6 +214,10 @@ TEST_F(CodePlacesTest, NamesTheNearestLinesWithCode) {
   EXPECT_THAT(ErrorOf("places_program.cc:1"),
               HasSubstr("nearest lines with code are places_program.cc:"));
   EXPECT_THAT(ErrorOf("place_program.cc:1"), HasSubstr("the closest are: places_program.cc"));
+  const std::string left_out = absl::StrCat("places_program.cc:", LineOf("left_out"));
+  EXPECT_THAT(ErrorOf(left_out), AllOf(HasSubstr("nearest lines with code are places_program.cc:"),
+                                       Not(HasSubstr(absl::StrCat("are ", left_out))),
+                                       Not(HasSubstr(absl::StrCat("and ", left_out)))));
 }
 
 TEST_F(CodePlacesTest, FindsAllPlacesOfAProbe) {

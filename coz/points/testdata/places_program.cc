@@ -44,6 +44,11 @@ __attribute__((noipa)) int Overloaded(char x) {
   return x + 4;
 }
 
+// The linker leaves it out, and its rows in.
+__attribute__((noipa)) int LeftOut(int x) {
+  return x + 5;  // PLACE(left_out)
+}
+
 }  // namespace shop
 
 // A probe in the source, as <sys/sdt.h> notes it, without a semaphore. The second note has one that
