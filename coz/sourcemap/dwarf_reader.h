@@ -100,9 +100,9 @@ struct PathKey {
   static PathKey FromText(std::string_view text);
 };
 
-// The functions of the symbol table, for binaries without debug information: the table has no
+// The functions of the symbol table whose code no debug information is about: the table has no
 // files, its lines are all 1, and Line::function is a FunctionKey. FAILED_PRECONDITION where there
-// are no symbols.
+// are none.
 absl::StatusOr<LineTableResult> ReadSymbolTable(const std::string& path);
 
 // All code of the binary as one line of the file `path`.

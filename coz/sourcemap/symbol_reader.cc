@@ -1,4 +1,4 @@
-// Tables of binaries without debug information: by the symbol table, or whole.
+// Tables of code without debug information: by the symbol table, or of a binary as a whole.
 #include <algorithm>
 #include <charconv>
 #include <tuple>
@@ -26,6 +26,19 @@ absl::StatusOr<LineTableResult> Finish(const DebugFile& file, LineTableBuilder* 
   if (!image.ok()) return image.status();
   result.image = *std::move(image);
   return result;
+}
+
+std::vector<FunctionSymbol> FunctionsOutsideUnits(const DebugFile& file) {
+  std::vector<FunctionSymbol> symbols = file.FunctionSymbols();
+  const std::vector<AddressRange> units = file.CodeOfUnits();
+  const auto is_in_unit = [&units](const FunctionSymbol& symbol) {
+    const auto after = std::upper_bound(
+        units.begin(), units.end(), symbol.begin,
+        [](uint64_t address, const AddressRange& unit) { return address < unit.begin; });
+    return after != units.begin() && symbol.begin < std::prev(after)->end;
+  };
+  symbols.erase(std::remove_if(symbols.begin(), symbols.end(), is_in_unit), symbols.end());
+  return symbols;
 }
 
 }  // namespace
@@ -71,9 +84,12 @@ PathKey PathKey::FromText(std::string_view text) {
 }
 
 absl::StatusOr<LineTableResult> ReadSymbolTable(const std::string& path) {
-  auto file = DebugFile::Open(path, "", /*must_have_debug_info=*/false);
+  auto file = DebugFile::Open(path, "");
+  if (absl::IsFailedPrecondition(file.status())) {
+    file = DebugFile::Open(path, "", /*must_have_debug_info=*/false);
+  }
   if (!file.ok()) return file.status();
-  std::vector<FunctionSymbol> symbols = (*file)->FunctionSymbols();
+  std::vector<FunctionSymbol> symbols = FunctionsOutsideUnits(**file);
   // Of several names of one place the one that covers most, then the first in the alphabet.
   std::sort(symbols.begin(), symbols.end(), [](const FunctionSymbol& a, const FunctionSymbol& b) {
     if (a.begin != b.begin) return a.begin < b.begin;

@@ -320,4 +320,38 @@ std::vector<FunctionSymbol> DebugFile::FunctionSymbols() const {
   return symbols;
 }
 
+std::vector<AddressRange> DebugFile::CodeOfUnits() const {
+  std::vector<AddressRange> ranges;
+  Dwarf_CU* unit = nullptr;
+  uint8_t type = 0;
+  Dwarf_Die die;
+  while (dwarf_ != nullptr &&
+         dwarf_get_units(dwarf_, unit, &unit, nullptr, &type, &die, nullptr) == 0) {
+    if (type != DW_UT_compile && type != DW_UT_skeleton) continue;
+    Dwarf_Addr base = 0;
+    Dwarf_Addr begin = 0;
+    Dwarf_Addr end = 0;
+    ptrdiff_t offset = 0;
+    while ((offset = dwarf_ranges(&die, offset, &base, &begin, &end)) > 0) {
+      if (end > begin) ranges.push_back({begin + dwarf_bias_, end + dwarf_bias_});
+    }
+  }
+  MergeRanges(&ranges);
+  return ranges;
+}
+
+void MergeRanges(std::vector<AddressRange>* ranges) {
+  std::sort(ranges->begin(), ranges->end(),
+            [](const AddressRange& a, const AddressRange& b) { return a.begin < b.begin; });
+  std::vector<AddressRange> merged;
+  for (const AddressRange& range : *ranges) {
+    if (!merged.empty() && range.begin <= merged.back().end) {
+      merged.back().end = std::max(merged.back().end, range.end);
+    } else {
+      merged.push_back(range);
+    }
+  }
+  *ranges = std::move(merged);
+}
+
 }  // namespace coz::sourcemap

@@ -37,6 +37,9 @@ struct AddressRange {
   uint64_t end;
 };
 
+// Orders them, and joins those that overlap.
+void MergeRanges(std::vector<AddressRange>* ranges);
+
 struct FunctionSymbol {
   uint64_t begin;  // ELF address
   uint64_t end;
@@ -71,6 +74,8 @@ class DebugFile {
   const std::vector<AddressRange>& code() const { return code_; }
   // Ordered by address.
   std::vector<FunctionSymbol> FunctionSymbols() const;
+  // What the units of debug information say to be their code; ordered, and none overlaps another.
+  std::vector<AddressRange> CodeOfUnits() const;
 
  private:
   DebugFile() = default;

@@ -16,32 +16,6 @@ namespace {
 
 using Ranges = std::vector<AddressRange>;
 
-// Where the unit's code is, in the binary.
-void AddRangesOf(Dwarf_Die* unit, uint64_t bias, Ranges* ranges) {
-  Dwarf_Addr base = 0;
-  Dwarf_Addr begin = 0;
-  Dwarf_Addr end = 0;
-  ptrdiff_t offset = 0;
-  while ((offset = dwarf_ranges(unit, offset, &base, &begin, &end)) > 0) {
-    if (end > begin) ranges->push_back({begin + bias, end + bias});
-  }
-}
-
-// Ordered, and none overlaps another.
-void Normalize(Ranges* ranges) {
-  std::sort(ranges->begin(), ranges->end(),
-            [](const AddressRange& a, const AddressRange& b) { return a.begin < b.begin; });
-  Ranges merged;
-  for (const AddressRange& range : *ranges) {
-    if (!merged.empty() && range.begin <= merged.back().end) {
-      merged.back().end = std::max(merged.back().end, range.end);
-    } else {
-      merged.push_back(range);
-    }
-  }
-  *ranges = std::move(merged);
-}
-
 uint64_t BytesInBoth(const Ranges& a, const Ranges& b) {
   uint64_t bytes = 0;
   for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
@@ -53,10 +27,19 @@ uint64_t BytesInBoth(const Ranges& a, const Ranges& b) {
   return bytes;
 }
 
-void AddUnit(Dwarf_Die* unit, int version, uint64_t bias, DebugSummary* summary, Ranges* ranges) {
-  const size_t before = ranges->size();
-  AddRangesOf(unit, bias, ranges);
-  if (ranges->size() == before) return;
+bool HasCode(Dwarf_Die* unit) {
+  Dwarf_Addr base = 0;
+  Dwarf_Addr begin = 0;
+  Dwarf_Addr end = 0;
+  ptrdiff_t offset = 0;
+  while ((offset = dwarf_ranges(unit, offset, &base, &begin, &end)) > 0) {
+    if (end > begin) return true;
+  }
+  return false;
+}
+
+void AddUnit(Dwarf_Die* unit, int version, DebugSummary* summary) {
+  if (!HasCode(unit)) return;
   ++summary->units_by_version[version];
   Dwarf_Attribute attribute;
   const char* producer = dwarf_formstring(dwarf_attr_integrate(unit, DW_AT_producer, &attribute));
@@ -90,7 +73,6 @@ absl::StatusOr<DebugSummary> SummarizeDebugInfo(const std::string& path) {
   if (!file.ok()) return file.status();
   DebugSummary summary;
   summary.path = (*file)->debug_path();
-  Ranges ranges;
   Dwarf_CU* unit = nullptr;
   Dwarf_Half version = 0;
   uint8_t type = 0;
@@ -99,14 +81,13 @@ absl::StatusOr<DebugSummary> SummarizeDebugInfo(const std::string& path) {
   while (dwarf_get_units((*file)->dwarf(), unit, &unit, &version, &type, &die, &split) == 0) {
     if (type == DW_UT_skeleton && split.addr == nullptr) NoteMissingSplit(**file, &die, &summary);
     if (type == DW_UT_compile || type == DW_UT_skeleton) {
-      AddUnit(&die, version, (*file)->dwarf_bias(), &summary, &ranges);
+      AddUnit(&die, version, &summary);
     }
   }
   Ranges code = (*file)->code();
-  Normalize(&code);
-  Normalize(&ranges);
+  MergeRanges(&code);
   for (const AddressRange& range : code) summary.code_bytes += range.end - range.begin;
-  summary.covered_bytes = BytesInBoth(code, ranges);
+  summary.covered_bytes = BytesInBoth(code, (*file)->CodeOfUnits());
   return summary;
 }
 

@@ -143,9 +143,12 @@ Finding Scope(const ProgramFacts& facts) {
   if (facts.info.debug_path.empty()) return {};
   const double share = Share(facts.bytes_in_scope, facts.debug.code_bytes);
   if (facts.lines_in_scope == 0) {
-    return {Grade::kProblem, "scope",
-            "no line is of your own sources: all are of the system or of the toolchain",
-            Run(facts, " -s %")};
+    return {
+        Grade::kProblem, "scope",
+        "no line is of your own sources: all are of the system, the toolchain or fetched "
+        "crates, as where what is yours was built without -g",
+        absl::StrCat("build what is yours with -g; or measure functions: ",
+                     Run(facts, " --unit=function"), "; or take all in: ", Run(facts, " -s %"))};
   }
   return {Grade::kGood, "scope",
           absl::StrFormat("%s of your own sources %s %.0f %% of the code",

@@ -89,30 +89,39 @@ sourcemap::UnitDescription UnitIndex::Object::Describe(uint32_t index) const {
 
 void UnitIndex::LeaveOut(const std::string& path) { left_out_ = RealPath(path); }
 
+// Whether functions may be those of the symbol table.
+bool UnitIndex::SymbolsWillDo(const Object& object) const {
+  // Nobody has asked for the functions of the shells and tools that the program starts.
+  const bool is_wanted = object.path == program_ || binary_scope_.Contains(object.path, false);
+  const bool are_functions =
+      rules_.kind == sourcemap::UnitKind::kFunction || rules_.kind == sourcemap::UnitKind::kPath;
+  // A scope of source files would be ignored without debug information.
+  return are_functions && is_wanted && source_scope_.patterns().empty();
+}
+
 absl::Status UnitIndex::ReadTable(const std::function<void(double)>& progress, Object* object) {
-  absl::Status status;
-  if (rules_.kind != sourcemap::UnitKind::kLibrary) {
-    sourcemap::ReadOptions options;
-    options.progress = progress;
-    options.detail = rules_.Detail();
-    absl::StatusOr<sourcemap::LoadedTable> table =
-        sourcemap::LoadLineTable(object->path, source_scope_, options);
-    if (table.ok()) {
-      object->table = std::make_shared<sourcemap::LoadedTable>(*std::move(table));
-      return absl::OkStatus();
-    }
-    status = table.status();
-    // A scope of source files would be ignored without debug information.
-    // Nobody has asked for the functions of the shells and tools that the program starts.
-    const bool is_wanted = object->path == program_ || binary_scope_.Contains(object->path, false);
-    const bool are_functions =
-        rules_.kind == sourcemap::UnitKind::kFunction || rules_.kind == sourcemap::UnitKind::kPath;
-    const bool symbols_will_do = are_functions && is_wanted && source_scope_.patterns().empty();
-    if (!absl::IsFailedPrecondition(status) || !symbols_will_do) return status;
+  if (rules_.kind == sourcemap::UnitKind::kLibrary) {
+    return TakeTable(sourcemap::ReadWholeBinary(object->path), object);
   }
-  absl::StatusOr<sourcemap::LineTableResult> read = rules_.kind == sourcemap::UnitKind::kLibrary
-                                                        ? sourcemap::ReadWholeBinary(object->path)
-                                                        : sourcemap::ReadSymbolTable(object->path);
+  sourcemap::ReadOptions options;
+  options.progress = progress;
+  options.detail = rules_.Detail();
+  absl::StatusOr<sourcemap::LoadedTable> table =
+      sourcemap::LoadLineTable(object->path, source_scope_, options);
+  // Debug information may be that of a library alone which is linked in.
+  const bool has_lines = table.ok() && table->table().line_count() > 0;
+  const bool is_without = table.ok() || absl::IsFailedPrecondition(table.status());
+  if (!has_lines && is_without && SymbolsWillDo(*object)) {
+    const auto symbols = sourcemap::ReadSymbolTable(object->path);
+    if (symbols.ok() || !table.ok()) return TakeTable(symbols, object);
+  }
+  if (!table.ok()) return table.status();
+  object->table = std::make_shared<sourcemap::LoadedTable>(*std::move(table));
+  return absl::OkStatus();
+}
+
+absl::Status UnitIndex::TakeTable(const absl::StatusOr<sourcemap::LineTableResult>& read,
+                                  Object* object) {
   if (!read.ok()) return read.status();
   absl::StatusOr<sourcemap::LoadedTable> held = sourcemap::HoldTable(read->image);
   if (!held.ok()) return held.status();

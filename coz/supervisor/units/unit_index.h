@@ -166,6 +166,9 @@ class UnitIndex {
   // The object of a path; reads its table if it was not read. A new one is the last of objects_.
   Object& Load(const std::string& path, const std::function<void(double)>& progress);
   absl::Status ReadTable(const std::function<void(double)>& progress, Object* object);
+  bool SymbolsWillDo(const Object& object) const;
+  static absl::Status TakeTable(const absl::StatusOr<sourcemap::LineTableResult>& read,
+                                Object* object);
   absl::Status Derive(Object* object);
   // Forgets the object that was read last. From now on, its path is out of scope.
   void PassOver(const std::string& path);

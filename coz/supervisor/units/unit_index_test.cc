@@ -12,6 +12,7 @@
 #include "coz/sourcemap/scope.h"
 #include "coz/sourcemap/unit_table.h"
 #include "coz/supervisor/target/shared_control.h"
+#include "coz/testing/run_command.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -70,6 +71,18 @@ std::vector<std::string> NamesOf(const UnitIndex& units, const std::vector<uint3
   names.reserve(ids.size());
   for (uint32_t id : ids) names.push_back(units.Describe(id).what.Name());
   return names;
+}
+
+TEST_F(UnitIndexTest, FunctionsAreThoseOfSymbolsWhereDebugInformationHasNoLineInScope) {
+  sourcemap::UnitRules functions;
+  functions.kind = sourcemap::UnitKind::kFunction;
+  UnitIndex units(sourcemap::BinaryScope({"%"}), sourcemap::SourceScope(std::vector<std::string>()),
+                  functions);
+  Announce(0, testing::RunfilePath("coz/supervisor/units/undescribed_program"));
+  units.Preannounce(*control_);
+  units.Answer(*control_);
+  EXPECT_THAT(NamesOf(units, units.Find("own_work")), ElementsAre("own_work"));
+  EXPECT_THAT(units.Find("library_work"), IsEmpty());
 }
 
 TEST_F(UnitIndexTest, AUnitIsOneForEachGroupOfThreads) {
