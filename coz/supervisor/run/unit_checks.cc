@@ -38,8 +38,9 @@ absl::Status CheckName(std::string_view option, const std::string& name, const U
   if (found.size() == 1 || units.FindCode(name).size() == 1) return absl::OkStatus();
   std::set<std::string> names;
   for (experiment::UnitId unit : found) names.insert(units.Describe(unit).what.Name());
-  // Two static functions of one name have equal names.
-  if (names.size() == 1) {
+  // Two static functions of one name have equal names, and so have closures of one function.
+  const bool have_equal_names = names.size() == 1;
+  if (have_equal_names) {
     names.clear();
     for (experiment::UnitId unit : found) {
       const sourcemap::UnitDescription what = units.Describe(unit).what;
@@ -50,10 +51,12 @@ absl::Status CheckName(std::string_view option, const std::string& name, const U
   const size_t more = shown.size() > kNamesShown ? shown.size() - kNamesShown : 0;
   shown.resize(shown.size() - more);
   return absl::InvalidArgumentError(absl::StrFormat(
-      "%s=%s means more than one %s: %s%s; write more of its name, or take them together with "
-      "--group NAME=%s",
+      "%s=%s means more than one %s: %s%s; write %s, or take them together with --group NAME=%s",
       option, name, sourcemap::NameOf(units.Describe(found.front()).what.kind),
-      absl::StrJoin(shown, ", "), more == 0 ? "" : absl::StrFormat(" and %d more", more), name));
+      absl::StrJoin(shown, ", "), more == 0 ? "" : absl::StrFormat(" and %d more", more),
+      have_equal_names ? absl::StrFormat("one of them as here ('%s')", shown.front())
+                       : "more of its name",
+      name));
 }
 
 std::string NamesOfAll(const UnitIndex& units, const std::vector<experiment::UnitId>& ids) {

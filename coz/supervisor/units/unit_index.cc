@@ -53,6 +53,8 @@ bool IsPathSuffix(std::string_view path, std::string_view suffix) {
          path[path.size() - suffix.size() - 1] == '/';
 }
 
+constexpr std::string_view kDeclaredAt = " of ";
+
 // "find(int)", "find" and "Table::find" all name ns::Table::find(int).
 bool IsFunctionCalled(std::string_view function, std::string_view name) {
   for (std::string_view candidate : {function, sourcemap::WithoutParameters(function)}) {
@@ -66,11 +68,19 @@ bool IsFunctionCalled(std::string_view function, std::string_view name) {
   return false;
 }
 
+// "FUNCTION of FILE:LINE" tells functions of one name apart, closures for example.
+bool IsDeclaredAs(const sourcemap::UnitDescription& unit, std::string_view name) {
+  const size_t of = name.rfind(kDeclaredAt);
+  return of != std::string_view::npos && IsFunctionCalled(unit.function, name.substr(0, of)) &&
+         IsPathSuffix(absl::StrCat(unit.file, ":", unit.line),
+                      name.substr(of + kDeclaredAt.size()));
+}
+
 bool IsCalled(const sourcemap::UnitDescription& unit, std::string_view name) {
   switch (unit.kind) {
     case sourcemap::UnitKind::kFunction:
     case sourcemap::UnitKind::kPath:
-      return IsFunctionCalled(unit.function, name);
+      return IsFunctionCalled(unit.function, name) || IsDeclaredAs(unit, name);
     case sourcemap::UnitKind::kGroup:
       return unit.function == name;
     default:

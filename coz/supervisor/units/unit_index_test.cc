@@ -85,6 +85,19 @@ TEST_F(UnitIndexTest, FunctionsAreThoseOfSymbolsWhereDebugInformationHasNoLineIn
   EXPECT_THAT(units.Find("library_work"), IsEmpty());
 }
 
+TEST_F(UnitIndexTest, FunctionsOfOneNameAreToldApartByTheirDeclarations) {
+  sourcemap::UnitRules functions;
+  functions.kind = sourcemap::UnitKind::kFunction;
+  UnitIndex units(sourcemap::BinaryScope({"%"}), sourcemap::SourceScope({"%"}), functions);
+  Announce(0, testing::RunfilePath("coz/supervisor/units/undescribed_program"));
+  units.Preannounce(*control_);
+  units.Answer(*control_);
+  EXPECT_EQ(units.Find("twice").size(), 2u);
+  EXPECT_THAT(NamesOf(units, units.Find("twice of described_library.h:3")), ElementsAre("twice"));
+  EXPECT_THAT(units.Find("twice of described_library.h:5"), IsEmpty());
+  EXPECT_THAT(units.Find("library_work of described_library.h:3"), IsEmpty());
+}
+
 TEST_F(UnitIndexTest, AUnitIsOneForEachGroupOfThreads) {
   units_.SplitByThreadGroup({"io", "worker*"});
   Announce(0, "/bin/true");
