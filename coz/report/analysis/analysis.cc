@@ -18,6 +18,7 @@
 #include "coz/report/analysis/coarse_samples.h"
 #include "coz/report/analysis/experiment_index.h"
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/analysis/quoted_gain.h"
 #include "coz/report/analysis/sampling_slowdown.h"
 #include "coz/report/analysis/systematic_error.h"
 #include "coz/report/format/profile.pb.h"
@@ -433,6 +434,14 @@ class PointAnalyzer {
     line->curve.weight_of_bent = 0;
   }
 
+  // Whether the gain that is shown beside a gain or a loss leaves out the other. What is systematic
+  // is a larger part of it than of the slope.
+  static bool IsQuotedSo(const LineAnalysis& line) {
+    const Estimate quoted = QuotedGainOf(line).program_speedup;
+    if (line.verdict == Verdict::kFaster) return quoted.low > 0;
+    return line.verdict != Verdict::kSlower || quoted.high < 0;
+  }
+
   void Judge(LineAnalysis* line) const {
     const Estimate& slope = line->slope;
     const bool found = line->q_value <= options_.false_discovery_rate;
@@ -450,6 +459,7 @@ class PointAnalyzer {
     } else if (found && slope.high < -allowance) {
       line->verdict = Verdict::kSlower;
     }
+    if (!IsQuotedSo(*line)) line->verdict = Verdict::kCannotTell;
     const bool open = line->verdict == Verdict::kCannotTell;
     line->best =
         Strongest(line->speedups, line->verdict == Verdict::kSlower || (open && slope.high < 0));

@@ -64,7 +64,8 @@ struct AnalysisOptions {
   // A pause costs a thread more than it lasts, the more so the longer it is overslept. This part of
   // the overslept time may look like a loss of speed, so it is not taken for one.
   double pause_cost_part = 1.0 / 3;
-  // Only lines whose q-value is at most this are called "worth it" or "hurts".
+  // Only lines whose q-value is at most this are called "worth it" or "hurts", and only where the
+  // gain that is shown (quoted_gain.h) leaves out the other.
   double false_discovery_rate = 0.05;
   // Leave out speedups and curve: for one who looks again and again, and at intervals alone.
   bool slopes_only = false;

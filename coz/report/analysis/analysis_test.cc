@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/analysis/quoted_gain.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/testing/synthetic_profile.h"
 #include "gtest/gtest.h"
@@ -76,6 +77,26 @@ TEST(AnalysisTest, SlopesAloneAreTheSameSlopes) {
     EXPECT_TRUE(line.speedups.empty());
     EXPECT_TRUE(line.curve.points.empty());
   }
+}
+
+TEST(AnalysisTest, NothingIsClaimedThatTheQuotedGainLeavesOpen) {
+  int left_open = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SyntheticOptions noisy;
+    noisy.noise = 0.06;
+    noisy.seed = seed;
+    SyntheticProfile made(noisy, {Line(1, 0.5, 0.07), Line(2, 0.5, -0.07)});
+    made.AddRandomExperiments(60);
+    const Analysis analysis = AnalyzeOf(made.profile());
+    for (const LineAnalysis& line : analysis.points.at(0).lines) {
+      const Estimate quoted = QuotedGainOf(line).program_speedup;
+      EXPECT_TRUE(line.verdict != Verdict::kFaster || quoted.low > 0) << seed;
+      EXPECT_TRUE(line.verdict != Verdict::kSlower || quoted.high < 0) << seed;
+      const bool slope_tells = line.q_value <= 0.05 && line.slope.low * line.slope.high > 0;
+      left_open += slope_tells && line.verdict == Verdict::kCannotTell ? 1 : 0;
+    }
+  }
+  EXPECT_GT(left_open, 0);
 }
 
 TEST(AnalysisTest, UndecidedLinesComeAfterDecidedOnesWhateverTheirSlope) {

@@ -18,6 +18,8 @@ namespace {
 constexpr double kGrid = 0.05;
 constexpr double k95 = 1.959963985;  // standard errors to either side
 constexpr double kGridOfBends = 0.01;
+// The widest interval of a bend's place that is one figure.
+constexpr double kWidthOfPlace = 0.15;
 // With fewer experiments, or fewer speedups on either side of a bend, none is proven, or none is
 // looked for at all.
 struct Enough {
@@ -344,6 +346,8 @@ Estimate Beyond(const CurvePoint& a, const CurvePoint& last, double s) {
 }
 
 }  // namespace
+
+bool IsPlaced(const Bend& bend) { return bend.high - bend.low <= kWidthOfPlace; }
 
 Estimate Curve::At(double virtual_speedup) const {
   if (points.empty()) return {0, 0, 0};

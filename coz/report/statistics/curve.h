@@ -38,6 +38,9 @@ struct Bend {
   Estimate slope_after;
 };
 
+// Whether the place of a bend is known well enough to be said as one figure: to 15 points.
+bool IsPlaced(const Bend& bend);
+
 struct Curve {
   std::vector<CurvePoint> points;  // ascending, the first at 0; empty if unknown
   std::optional<Bend> bend;

@@ -11,26 +11,11 @@
 namespace coz::report {
 namespace {
 
-// The widest interval of a bend's place that is shown as one figure, and as two.
-constexpr double kWidthOfPlace = 0.15;
+// The widest interval of a bend's place that is shown as two figures.
 constexpr double kWidthOfRange = 0.45;
 // From here on a curve is not called straight.
 constexpr double kMayBend = 0.3;
 constexpr double kLeastSlopeShown = 0.005;
-
-double SpeedupOf(const LineAnalysis& line) {
-  const Curve& curve = line.curve;
-  if (curve.points.empty()) return kQuotedSpeedup;
-  const double largest = curve.points.back().virtual_speedup;
-  double quoted = std::min(kQuotedSpeedup, largest);
-  if (!curve.bend.has_value()) return quoted;
-  // A speedup beyond the bend would hide what comes before it.
-  if (IsPlaced(*curve.bend) && curve.bend->slope_before.value > 0) {
-    quoted = std::min(quoted, curve.bend->virtual_speedup);
-  }
-  const bool gains = curve.At(quoted).value > 0;
-  return gains == (line.verdict != Verdict::kSlower) ? quoted : largest;
-}
 
 // What a faster line brings beyond the bend.
 std::string After(const Bend& bend) {
@@ -80,7 +65,7 @@ std::string AtTheEnd(const Curve& curve) {
 // Whether the slope has another sign than the gain beside it, as the curve is not quite straight.
 bool IsOtherwiseAtQuoted(const LineAnalysis& line) {
   if (line.curve.points.empty()) return false;
-  const double gain = line.curve.At(SpeedupOf(line)).value;
+  const double gain = QuotedGainOf(line).program_speedup.value;
   const bool is_shown = PercentText(gain) != "0" && std::fabs(line.slope.value) >= kLeastSlopeShown;
   return is_shown && (gain > 0) != (line.slope.value > 0);
 }
@@ -100,10 +85,9 @@ Headline HeadlineOf(const LineAnalysis& line) {
     headline.program_speedup.low = tried.low;
     return headline;
   }
-  headline.virtual_speedup = SpeedupOf(line);
-  // Where no curve was asked for there is the slope.
-  headline.program_speedup = line.curve.points.empty() ? Scaled(line.slope, kQuotedSpeedup)
-                                                       : line.curve.At(headline.virtual_speedup);
+  const QuotedGain quoted = QuotedGainOf(line);
+  headline.virtual_speedup = quoted.virtual_speedup;
+  headline.program_speedup = quoted.program_speedup;
   headline.beyond = BeyondBend(line.curve);
   return headline;
 }
@@ -143,8 +127,6 @@ std::string HeadlineText(const LineAnalysis& line) {
   headline.virtual_speedup = kQuotedSpeedup;  // it stands in front already
   return absl::StrCat(at, " % faster: ", GainText(headline), ", ", ShapeText(line));
 }
-
-bool IsPlaced(const Bend& bend) { return bend.high - bend.low <= kWidthOfPlace; }
 
 std::string BeyondBend(const Curve& curve) {
   if (!curve.bend.has_value()) return curve.weight_of_bent < kMayBend ? "" : AtTheEnd(curve);

@@ -19,17 +19,14 @@
 #include <string>
 
 #include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/quoted_gain.h"
 #include "coz/report/statistics/curve.h"
 #include "coz/report/statistics/statistics.h"
 
 namespace coz::report {
 
-// All lines are looked at at the same speedup, so that their figures can be compared.
-inline constexpr double kQuotedSpeedup = 0.30;
-
 struct Headline {
-  // kQuotedSpeedup, but less where the line was not tried so far, or is known to bend before it;
-  // and the largest where only that shows what the verdict says.
+  // As in quoted_gain.h.
   double virtual_speedup = kQuotedSpeedup;
   Estimate program_speedup;
   bool is_limit = false;  // the program gains program_speedup.high at most, and no more is known
@@ -55,8 +52,6 @@ std::string HeadlineText(const LineAnalysis& line);
 std::string BeyondBend(const Curve& curve);
 // "50 % (46 to 53)", "30 to 60 %" or "not known".
 std::string PlaceOfBend(const Curve& curve);
-// Whether the place of a bend is known well enough to be said as one figure.
-bool IsPlaced(const Bend& bend);
 
 // Half of the interval's width: "±0.12"; "±?" where it has none.
 std::string PlusMinus(const Estimate& estimate);

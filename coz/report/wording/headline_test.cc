@@ -112,9 +112,9 @@ TEST(HeadlineTest, ALineThatWasTriedLessFarSaysHowFar) {
 
 TEST(HeadlineTest, WithoutACurveTheSlopeTells) {
   LineAnalysis line;
-  line.slope = {0.5, 0.4, 0.6};
+  line.slope = line.statistical_slope = {0.5, 0.4, 0.6};
   EXPECT_EQ(HeadlineText(line), "30 % faster: +15 % (12 to 18), slope 0.50 ±0.10");
-  line.slope.low = -std::numeric_limits<double>::infinity();
+  line.slope.low = line.statistical_slope.low = -std::numeric_limits<double>::infinity();
   EXPECT_EQ(HeadlineText(line), "30 % faster: +15 %, slope 0.50 ±?");
 }
 

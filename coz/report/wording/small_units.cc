@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coz/report/analysis/quoted_gain.h"
 #include "coz/report/wording/headline.h"
 #include "coz/report/wording/repeat_command.h"
 

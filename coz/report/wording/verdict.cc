@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/analysis/quoted_gain.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/analysis/systematic_error.h"
 #include "coz/report/format/profile.pb.h"
@@ -68,17 +70,36 @@ std::string InWords(uint64_t ns) {
   return absl::StrFormat("about %.0f s", std::max(step, std::ceil(seconds / step) * step));
 }
 
-// How narrow the interval has to become for a verdict. A slope of 0 has no other than "no gain".
-double HalfToTell(const LineAnalysis& line, const VerdictContext& context) {
-  const double distance = std::fabs(line.slope.value);
-  return std::max(distance, context.options.no_effect_slope - distance);
+// How much longer a run, by this one, makes an interval narrower than `target` to one side. `rest`
+// is what no run makes narrower. Infinite: none is long enough.
+double RunsNeeded(double chance, double rest, double target) {
+  if (!(rest < target)) return std::numeric_limits<double>::infinity();
+  return chance * chance / (target * target - rest * rest);
 }
 
-// How far off the slope may be beyond chance, towards what would be another verdict.
-double RestToTell(const LineAnalysis& line, const VerdictContext& context) {
+// The same until the quoted gain leaves out 0.
+double RunsToTellGain(const LineAnalysis& line) {
+  const QuotedGain quoted = QuotedGainOf(line);
+  const Estimate& gain = quoted.program_speedup;
+  const bool gains = gain.value > 0;
+  const double half = gains ? gain.value - gain.low : gain.high - gain.value;
+  const double rest = line.systematic.HalfWidth(gain.value, quoted.virtual_speedup,
+                                                gains ? Side::kBelow : Side::kAbove);
+  const double chance = std::sqrt(std::max(0.0, half * half - rest * rest));
+  return RunsNeeded(chance, rest, std::fabs(gain.value));
+}
+
+// The same until there is a verdict: the slope and the gain leave out 0, or the slope is within
+// what counts as no gain. A slope of 0 has no other verdict.
+double RunsToTell(const LineAnalysis& line, const VerdictContext& context) {
   const double slope = line.slope.value;
-  const bool is_gain = slope > 0 && slope >= context.options.no_effect_slope - slope;
-  return line.systematic.HalfWidth(slope, 1, is_gain ? Side::kBelow : Side::kAbove);
+  const double chance = (line.statistical_slope.high - line.statistical_slope.low) / 2;
+  const auto needed = [&](double target, Side side) {
+    return RunsNeeded(chance, line.systematic.HalfWidth(slope, 1, side), target);
+  };
+  const double effect = std::max(needed(std::fabs(slope), slope > 0 ? Side::kBelow : Side::kAbove),
+                                 RunsToTellGain(line));
+  return std::min(effect, needed(context.options.no_effect_slope - std::fabs(slope), Side::kAbove));
 }
 
 // The cause that widens the slope's interval most.
@@ -104,7 +125,7 @@ std::string NotYetKnown(const LineAnalysis& line, const VerdictContext& context)
         "sample stands for far more time, so that effects look smaller than they are",
         line.missed_in_stretch_ns / 1e6);
   }
-  if (RestToTell(line, context) >= HalfToTell(line, context)) {
+  if (std::isinf(RunsToTell(line, context))) {
     const std::string why = line.IsSure() ? LargestCause(line) : DoubtsText(line.systematic);
     return absl::StrCat("not yet known, and a longer run tells no more: ", why);
   }
@@ -241,12 +262,8 @@ std::string SetAsideSentence(const LineSetAside& line, const PointRow& point,
 std::optional<uint64_t> RemainingNs(const LineAnalysis& line, const VerdictContext& context) {
   if (line.verdict != Verdict::kCannotTell || !std::isfinite(line.slope.high)) return std::nullopt;
   if (line.missed_in_stretch_ns > 0) return std::nullopt;
-  const double half = (line.statistical_slope.high - line.statistical_slope.low) / 2;
-  const double rest = RestToTell(line, context);
-  const double target = HalfToTell(line, context);
-  if (rest >= target) return std::nullopt;
-  const double longer = half * half / (target * target - rest * rest) - 1;
-  if (longer <= 0) return std::nullopt;
+  const double longer = RunsToTell(line, context) - 1;
+  if (!(longer > 0) || std::isinf(longer)) return std::nullopt;
   return static_cast<uint64_t>(std::min(longer * static_cast<double>(context.run_time_ns), 1e18));
 }
 

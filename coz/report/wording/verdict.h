@@ -40,9 +40,10 @@ std::string VerdictSentence(const LineAnalysis& line, const PointRow& point,
 std::string SetAsideSentence(const LineSetAside& line, const PointRow& point,
                              const VerdictContext& context);
 
-// How much longer to run until the slope's interval excludes 0 or lies within what counts as no
-// gain. Assumes that what chance makes of it shrinks with the root of the number of experiments,
-// and that what is systematic stays. nullopt: unknown, told already, or no time is enough.
+// How much longer to run until slope and quoted gain exclude 0, or the slope lies within what
+// counts as no gain. Assumes that what chance makes of it shrinks with the root of the number of
+// experiments, and that what is systematic stays. nullopt: unknown, told already, or no time is
+// enough.
 std::optional<uint64_t> RemainingNs(const LineAnalysis& line, const VerdictContext& context);
 std::optional<uint64_t> RemainingNs(const LineSetAside& line, const VerdictContext& context);
 

@@ -185,5 +185,19 @@ TEST(VerdictTest, TimeNeededGrowsWithTheSquareOfTheInterval) {
   EXPECT_EQ(RemainingNs(line, Context()), std::nullopt);
 }
 
+TEST(VerdictTest, TimeNeededIsUntilTheQuotedGainLeavesOutALossToo) {
+  LineAnalysis line;
+  line.slope = line.statistical_slope = {0.2, 0.1, 0.3};
+  for (double s : {0.0, 0.3, 1.0}) {
+    line.curve.points.push_back({s, {0.2 * s, -0.2 * s, 0.6 * s}});
+  }
+  EXPECT_EQ(RemainingNs(line, Context()), 60'000'000'000u);
+  // The method's error is much of a small gain, and little of the slope.
+  line.systematic.terms = {{ErrorCause::kMethod, 0.06, 0, 0}};
+  EXPECT_EQ(RemainingNs(line, Context()), std::nullopt);
+  EXPECT_THAT(VerdictSentence(line, PointRow(), Context()),
+              HasSubstr("not yet known, and a longer run tells no more"));
+}
+
 }  // namespace
 }  // namespace coz::report
