@@ -828,6 +828,25 @@ TEST(ReportMarkdownTest, TheVerdictIsSaidOnce) {
   EXPECT_THAT(text, Not(HasSubstr(" | not yet known | not yet known")));
 }
 
+TEST(ReportTest, APairOfWhichOnlyTheEndIsPassedIsAMismatch) {
+  profile::Profile profile = FourLines();
+  profile::ProgressPoint* pair = profile.add_progress_point();
+  pair->set_session(profile.session(0).id());
+  pair->set_id(77);
+  pair->set_name("order");
+  pair->set_kind(profile::PROGRESS_POINT_KIND_LATENCY);
+  for (profile::Experiment& experiment : *profile.mutable_experiment()) {
+    profile::PointCounts* counts = experiment.add_point();
+    counts->set_point(77);
+    counts->set_departures(50);
+  }
+  const std::string text = ReportOf(profile);
+  EXPECT_THAT(text,
+              ContainsRegex("Progress point order \\(latency\\): begin and end do not match:"));
+  EXPECT_THAT(text, HasSubstr("though only 0 began"));
+  EXPECT_THAT(text, Not(HasSubstr("order was never visited")));
+}
+
 TEST(ReportMarkdownTest, LatenciesSayThatTheyAreTimes) {
   SyntheticOptions options;
   options.kind = profile::PROGRESS_POINT_KIND_LATENCY;

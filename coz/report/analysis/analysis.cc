@@ -99,9 +99,7 @@ class PointAnalyzer {
       const bool tainted = table.experiments[i].IsTainted();
       if (tainted || usable_[i] != nullptr) continue;
       if (IsLeftOut(table.experiments[i])) continue;
-      (WasThere(table.experiments[i]) ? result_.low_visit_experiments
-                                      : result_.absent_experiments) +=
-          static_cast<int>(table.experiments[i].pooled);
+      NotUsed(table.experiments[i]) += static_cast<int>(table.experiments[i].pooled);
     }
   }
 
@@ -128,14 +126,25 @@ class PointAnalyzer {
                                                  row.start_ns + row.elapsed_ns);
   }
 
+  // The count of those that are not used for the same reason.
+  int& NotUsed(const ExperimentRow& row) {
+    if (!WasThere(row)) return result_.absent_experiments;
+    const PointSeen* seen = EnoughSeen(row);
+    return seen != nullptr ? result_.idle_experiments : result_.low_visit_experiments;
+  }
+
   // What the experiment saw of the point, if that was enough.
-  const PointSeen* Usable(const ExperimentRow& row) const {
+  const PointSeen* EnoughSeen(const ExperimentRow& row) const {
     const uint64_t enough = end_to_end_ ? 1 : options_.min_visits;
     for (const PointSeen& seen : row.points) {
-      if (seen.point != result_.point) continue;
-      return seen.least_visits >= enough && seen.duration > 0 ? &seen : nullptr;
+      if (seen.point == result_.point) return seen.least_visits >= enough ? &seen : nullptr;
     }
     return nullptr;
+  }
+
+  const PointSeen* Usable(const ExperimentRow& row) const {
+    const PointSeen* seen = EnoughSeen(row);
+    return seen != nullptr && seen->duration > 0 ? seen : nullptr;
   }
 
   TimedObservation Observe(size_t i, double weight) const {

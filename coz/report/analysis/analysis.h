@@ -157,6 +157,7 @@ struct PointAnalysis {
   // By samples, most first; those of kSmall after the others.
   std::vector<LineSetAside> set_aside;
   int low_visit_experiments = 0;
+  int idle_experiments = 0;    // of a latency point: with visits, and no request seen under way
   int absent_experiments = 0;  // in which the point was not there throughout
   std::optional<SamplingSlowdown> sampling_slowdown;
 };

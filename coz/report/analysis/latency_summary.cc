@@ -17,7 +17,9 @@ constexpr double kNsPerSecond = 1e9;
 constexpr double kUnstableShare = 0.03;
 
 // Departures beyond arrivals by this share of them, and beyond what was under way, end no request.
-constexpr double kMostExtraEnds = 0.1;
+constexpr double kMostExtraEnds = 0.03;
+// Requests that end take no more than their 99th percentile, but for one in a hundred.
+constexpr double kFarBeyondP99 = 2;
 // Of the mean number under way: as many may have been so when a backlog began to shrink.
 constexpr double kMostBacklog = 4;
 // With fewer departures an arrival, the end is not on the way of most requests.
@@ -54,12 +56,11 @@ class LatencySums {
     if (seen.latency == nullptr) return;
     const profile::PointCounts& counts = *seen.latency;
     const auto effective_ns = static_cast<double>(row.effective_duration_ns);
+    AddBalance(counts);
     duration_ns_ += effective_ns;
     in_flight_ns_ += effective_ns * counts.in_flight_average();
     by_looks_ |= !counts.in_flight_by_times() && counts.arrivals() + counts.departures() != 0;
     evened_out_ |= counts.in_flight_evened_out();
-    arrivals_ += static_cast<double>(counts.arrivals());
-    departures_ += static_cast<double>(counts.departures());
     const int listed = std::min({counts.latency_requests_size(), counts.latency_from_ns_size(),
                                  counts.latency_to_ns_size()});
     for (int i = 0; i < listed; ++i) {
@@ -73,31 +74,42 @@ class LatencySums {
   LatencySummary Summary() const {
     LatencySummary summary;
     const double none = std::numeric_limits<double>::quiet_NaN();
-    const double finished = (arrivals_ + departures_) / 2;
+    const double visits = balance_.arrivals + balance_.departures;
+    const double finished = visits / 2;
     summary.mean_ns = finished > 0 ? in_flight_ns_ / finished : none;
     summary.median_ns = Quantile(buckets_, requests_, 0.5);
     summary.p99_ns = Quantile(buckets_, requests_, 0.99);
-    summary.arrivals_per_second = duration_ns_ > 0 ? arrivals_ / duration_ns_ * kNsPerSecond : none;
-    summary.departures_per_second =
-        duration_ns_ > 0 ? departures_ / duration_ns_ * kNsPerSecond : none;
+    summary.arrivals_per_second = PerSecond(balance_.arrivals);
+    summary.departures_per_second = PerSecond(balance_.departures);
     summary.in_flight = duration_ns_ > 0 ? in_flight_ns_ / duration_ns_ : none;
-    summary.arrivals = arrivals_;
-    summary.departures = departures_;
+    summary.balance = balance_;
     summary.by_looks = by_looks_;
     summary.evened_out = evened_out_;
     // One arrival or departure has a variance of a 12th of the squared time between two looks.
-    summary.looks_error =
-        in_flight_ns_ > 0 ? kLookNs * std::sqrt((arrivals_ + departures_) / 12) / in_flight_ns_ : 0;
+    summary.looks_error = in_flight_ns_ > 0 ? kLookNs * std::sqrt(visits / 12) / in_flight_ns_ : 0;
     return summary;
   }
 
  private:
+  void AddBalance(const profile::PointCounts& counts) {
+    balance_.arrivals += static_cast<double>(counts.arrivals());
+    balance_.departures += static_cast<double>(counts.departures());
+    balance_.most_in_flight = std::max(balance_.most_in_flight, counts.in_flight_average());
+    ++balance_.experiments;
+    if (counts.arrivals() > counts.departures()) ++balance_.with_more_arrivals;
+    if (counts.departures() > counts.arrivals()) ++balance_.with_more_departures;
+  }
+
+  double PerSecond(double visits) const {
+    if (!(duration_ns_ > 0)) return std::numeric_limits<double>::quiet_NaN();
+    return visits / duration_ns_ * kNsPerSecond;
+  }
+
   bool by_looks_ = false;
   bool evened_out_ = false;
   double duration_ns_ = 0;
   double in_flight_ns_ = 0;
-  double arrivals_ = 0;
-  double departures_ = 0;
+  RequestBalance balance_;
   uint64_t requests_ = 0;
   std::map<uint64_t, Bucket> buckets_;
 };
@@ -128,6 +140,7 @@ LatencySummary SummarizeLatency(const ExperimentTable& table, size_t point) {
   summary.has_baseline = std::isfinite(summary.mean_ns);
   const LatencySummary of_all = all.Summary();
   summary.evened_out = of_all.evened_out;
+  summary.balance = of_all.balance;
   return summary.has_baseline ? summary : of_all;
 }
 
@@ -156,7 +169,7 @@ std::string ErrorText(double share) {
 }  // namespace
 
 std::string ErrorOfLooks(const LatencySummary& summary) {
-  if (!summary.by_looks) return "";
+  if (!summary.by_looks || !MismatchOf(summary).empty()) return "";
   return absl::StrFormat(
       "how many are under way was looked at every 2 ms, so the mean is uncertain by %s%s; "
       "COZ_BEGIN and COZ_END of our coz.h make it exact",
@@ -166,26 +179,50 @@ std::string ErrorOfLooks(const LatencySummary& summary) {
           : "");
 }
 
+namespace {
+
+// A backlog that shrinks does so in few experiments.
+bool EndsTooMany(const RequestBalance& balance) {
+  const double extra = balance.departures - balance.arrivals;
+  return balance.departures > kVisitsThatTell && extra > kMostExtraEnds * balance.arrivals &&
+         extra > kMostBacklog * balance.most_in_flight + kVisitsThatTell &&
+         2 * balance.with_more_departures > balance.experiments;
+}
+
+bool SomeNeverEnd(const LatencySummary& summary) {
+  const RequestBalance& balance = summary.balance;
+  return balance.arrivals - balance.departures > kVisitsThatTell &&
+         2 * balance.with_more_arrivals > balance.experiments &&
+         summary.mean_ns > kFarBeyondP99 * summary.p99_ns;  // not of NaN
+}
+
+}  // namespace
+
 bool IsUnstable(const LatencySummary& summary) {
   return summary.arrivals_per_second - summary.departures_per_second >
          kUnstableShare * summary.arrivals_per_second;
 }
 
 std::string MismatchOf(const LatencySummary& summary) {
-  const double extra = summary.departures - summary.arrivals;
-  const double backlog = kMostBacklog * summary.in_flight;
-  if (summary.departures > kVisitsThatTell && extra > kMostExtraEnds * summary.arrivals &&
-      extra > backlog + kVisitsThatTell) {
+  const RequestBalance& balance = summary.balance;
+  if (EndsTooMany(balance)) {
     return absl::StrFormat(
         "begin and end do not match: %.0f requests ended though only %.0f began, so the latency "
         "says nothing; name an END that each request passes once, behind BEGIN",
-        summary.departures, summary.arrivals);
+        balance.departures, balance.arrivals);
   }
-  if (summary.arrivals > kVisitsThatTell && summary.departures < kFewestEnds * summary.arrivals) {
+  if (balance.arrivals > kVisitsThatTell && balance.departures < kFewestEnds * balance.arrivals) {
     return absl::StrFormat(
         "begin and end do not match: %.0f requests began and only %.0f ended, so the latency says "
         "nothing; name an END that each request passes once, behind BEGIN",
-        summary.arrivals, summary.departures);
+        balance.arrivals, balance.departures);
+  }
+  if (SomeNeverEnd(summary)) {
+    return absl::StrFormat(
+        "begin and end do not match: %.0f requests began and %.0f ended, and the average is far "
+        "beyond the p99 of those that ended, so it says nothing; put an END on each way out of a "
+        "request, as behind an error",
+        balance.arrivals, balance.departures);
   }
   return "";
 }

@@ -21,6 +21,16 @@
 
 namespace coz::report {
 
+// Over all experiments, whatever was sped up: whether as many requests end as begin.
+struct RequestBalance {
+  double arrivals = 0;  // counts
+  double departures = 0;
+  double most_in_flight = 0;  // of an experiment, on average
+  int experiments = 0;
+  int with_more_arrivals = 0;  // of the experiments
+  int with_more_departures = 0;
+};
+
 struct LatencySummary {
   double mean_ns = 0;
   double median_ns = 0;  // of numbered requests
@@ -28,8 +38,7 @@ struct LatencySummary {
   double arrivals_per_second = 0;
   double departures_per_second = 0;
   double in_flight = 0;
-  double arrivals = 0;  // counts
-  double departures = 0;
+  RequestBalance balance;
   bool has_baseline = false;
   bool by_looks = false;  // the number under way was looked at now and then; else its mean is exact
   // If by_looks: standard error of the mean, as a share of it. Requests come and go between looks.
@@ -38,10 +47,12 @@ struct LatencySummary {
   bool evened_out = false;
 };
 
-// How looks blur the figures: a sentence without a full stop; empty where the mean is exact.
+// How looks blur the figures: a sentence without a full stop; empty where the mean is exact, or
+// means nothing.
 std::string ErrorOfLooks(const LatencySummary& summary);
 
-// Over the baselines; without any, over all experiments. `evened_out` is always over all.
+// Over the baselines; without any, over all experiments. `evened_out` and `balance` are always over
+// all.
 LatencySummary SummarizeLatency(const ExperimentTable& table, size_t point);
 
 // By unit and virtual speedup, in one pass over the table.
@@ -58,8 +69,9 @@ class LatencyBySpeedup {
 // load lasts.
 bool IsUnstable(const LatencySummary& summary);
 
-// Why begin and end cannot be those of the same requests, so that latency means nothing: a sentence
-// without a full stop; empty where they may be.
+// Why begin and end cannot be those of the same requests, so that the mean latency means nothing: a
+// sentence without a full stop; empty where they may be. Requests that never end are told from a
+// backlog where requests are numbered: those that end take far less time than the mean.
 std::string MismatchOf(const LatencySummary& summary);
 
 }  // namespace coz::report

@@ -95,6 +95,53 @@ TEST(LatencySummaryTest, EndThatIsNotThatOfTheBeginIsNoted) {
   EXPECT_EQ(MismatchOf(Summarize(OneExperiment(200, 150, 20))), "") << "or grows";
 }
 
+void AddFour(const profile::Experiment& one, profile::Profile* profile) {
+  for (uint32_t i = 1; i <= 4; ++i) {
+    profile::Experiment next = one;
+    next.set_index(i);
+    *profile->add_experiment() = next;
+  }
+}
+
+TEST(LatencySummaryTest, FewExtraEndsAreNoted) {
+  profile::Profile profile = OneExperiment(232, 244, 0);
+  EXPECT_EQ(MismatchOf(Summarize(profile)), "") << "twelve may be chance";
+  EXPECT_NE(ErrorOfLooks(Summarize(profile)), "");
+  AddFour(profile.experiment(0), &profile);
+  EXPECT_NE(MismatchOf(Summarize(profile)).find("1220 requests ended though only 1160 began"),
+            std::string::npos)
+      << MismatchOf(Summarize(profile));
+  EXPECT_EQ(ErrorOfLooks(Summarize(profile)), "") << "looks are not what is wrong";
+}
+
+TEST(LatencySummaryTest, ABacklogThatShrinksInOneExperimentIsNoMismatch) {
+  profile::Profile profile = OneExperiment(200, 300, 5);
+  AddFour(OneExperiment(200, 200, 1).experiment(0), &profile);
+  EXPECT_EQ(MismatchOf(Summarize(profile)), "");
+}
+
+void AddRequests(int from_us, uint32_t requests, profile::PointCounts* counts) {
+  counts->add_latency_from_ns(static_cast<uint64_t>(from_us) * 1000);
+  counts->add_latency_to_ns(static_cast<uint64_t>(from_us) * 1000 + 100);
+  counts->add_latency_requests(requests);
+}
+
+TEST(LatencySummaryTest, RequestsThatNeverEndAreNoted) {
+  profile::Profile leak = OneExperiment(1500, 1470, 60);
+  EXPECT_EQ(MismatchOf(Summarize(leak)), "") << "may be a backlog";
+  AddRequests(1800, 1440, leak.mutable_experiment(0)->mutable_point(0));
+  AddRequests(5500, 30, leak.mutable_experiment(0)->mutable_point(0));
+  EXPECT_NE(MismatchOf(Summarize(leak)).find("1500 requests began and 1470 ended"),
+            std::string::npos);
+}
+
+TEST(LatencySummaryTest, RequestsThatWaitInABacklogEndLate) {
+  profile::Profile overload = OneExperiment(1500, 1470, 60);
+  AddRequests(30'000, 1440, overload.mutable_experiment(0)->mutable_point(0));
+  AddRequests(80'000, 30, overload.mutable_experiment(0)->mutable_point(0));
+  EXPECT_EQ(MismatchOf(Summarize(overload)), "");
+}
+
 TEST(LatencySummaryTest, WithoutBaselinesAllExperimentsAreLookedAt) {
   profile::Profile profile = OneExperiment(200, 150, 20);
   EXPECT_TRUE(Summarize(profile).has_baseline);

@@ -221,7 +221,7 @@ class Builder {
             {"p99", Rounded(now.p99_ns / 1e6)},
             {"error", ErrorOfLooks(now)},
             {"mismatch", MismatchOf(now)},
-            {"stable", !IsUnstable(now)}};
+            {"stable", !IsUnstable(now) && MismatchOf(now).empty()}};
   }
 
   json Line(const LineAnalysis& line, const PointRow& point) {

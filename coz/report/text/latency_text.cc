@@ -5,11 +5,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/report/analysis/latency_summary.h"
+#include "coz/report/wording/text_layout.h"
 
 namespace coz::report {
 namespace {
 
-std::string Milliseconds(double ns) { return absl::StrFormat("%.3g ms", ns / 1e6); }
+std::string Milliseconds(double ns) { return absl::StrCat(Figure(ns / 1e6), " ms"); }
 
 std::string Percentiles(const ExperimentTable& table, const PointAnalysis& point,
                         const UnitNames& names, size_t shown) {
@@ -33,9 +34,10 @@ std::string LatencyText(const ExperimentTable& table, const PointAnalysis& point
   const LatencySummary now = SummarizeLatency(table, point.point);
   if (!std::isfinite(now.mean_ns)) return "";
   std::string text = absl::StrFormat(
-      "  %s: %.4g arrivals and %.4g departures a second, %.3g under way, latency %s on average",
+      "  %s: %s arrivals and %s departures a second, %s under way, latency %s on average",
       now.has_baseline ? "without speedup" : "at all speedups, as no experiment was without",
-      now.arrivals_per_second, now.departures_per_second, now.in_flight, Milliseconds(now.mean_ns));
+      Figure(now.arrivals_per_second, 4), Figure(now.departures_per_second, 4),
+      Figure(now.in_flight), Milliseconds(now.mean_ns));
   if (std::isfinite(now.p99_ns)) {
     absl::StrAppend(&text, ", p50 ", Milliseconds(now.median_ns), ", p99 ",
                     Milliseconds(now.p99_ns));

@@ -77,7 +77,7 @@ std::string PointHead(const PointAnalysis& point, const ExperimentTable& table) 
                                   "): ", Counted(row.visits, "visit"));
   if (row.kind != profile::PROGRESS_POINT_KIND_LATENCY) return absl::StrCat(text, "\n");
   const double mean_ns = SummarizeLatency(table, point.point).mean_ns;
-  if (std::isfinite(mean_ns)) absl::StrAppendFormat(&text, ", %.3g ms on average", mean_ns / 1e6);
+  if (std::isfinite(mean_ns)) absl::StrAppend(&text, ", ", Figure(mean_ns / 1e6), " ms on average");
   return absl::StrCat(text, "; +10 % is a time that is 10 % shorter\n");
 }
 

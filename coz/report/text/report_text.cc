@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/analysis/latency_summary.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/curve.h"
 #include "coz/report/text/latency_text.h"
@@ -112,12 +113,14 @@ class PointRenderer {
     if (row.kind == profile::PROGRESS_POINT_KIND_LATENCY) {
       absl::StrAppend(&text, LatencyText(table_, point, names_, Shown(point.lines.size())));
     }
-    if (point.low_visit_experiments > 0 && row.visits > 0) {
-      absl::StrAppendFormat(
-          &text, "  %d experiment%s had fewer than %d visits and %s not used for it\n",
-          point.low_visit_experiments, point.low_visit_experiments == 1 ? "" : "s",
-          static_cast<int>(min_visits_), point.low_visit_experiments == 1 ? "is" : "are");
-    }
+    const auto not_used = [&text](int count, const std::string& why) {
+      if (count == 0) return;
+      absl::StrAppend(&text, "  ", Counted(static_cast<uint64_t>(count), "experiment"), " ", why,
+                      count == 1 ? " and is" : " and are", " not used for it\n");
+    };
+    not_used(point.low_visit_experiments,
+             absl::StrFormat("had fewer than %d visits", static_cast<int>(min_visits_)));
+    not_used(point.idle_experiments, "saw no request under way");
     if (!point.lines.empty()) {
       absl::StrAppend(&text, Table(point), Phases(point), PathTree(point));
     }
@@ -354,6 +357,15 @@ std::string Legend(const Analysis& analysis, const std::string& unit, bool verbo
       FalseDiscoveries(analysis));
 }
 
+// No request began, of a pair. Some may have ended all the same.
+std::string NeverVisited(const ExperimentTable& table, size_t point) {
+  const std::string head = absl::StrCat("\nProgress point ", Printable(table.points[point].name));
+  const bool is_pair = table.points[point].kind == profile::PROGRESS_POINT_KIND_LATENCY;
+  const std::string mismatch = is_pair ? MismatchOf(SummarizeLatency(table, point)) : "";
+  if (mismatch.empty()) return absl::StrCat(head, " was never visited.\n");
+  return absl::StrCat(head, " (latency): ", mismatch, "\n");
+}
+
 }  // namespace
 
 std::string RenderPoints(const profile::Profile& profile, const ExperimentTable& table,
@@ -368,8 +380,7 @@ std::string RenderPoints(const profile::Profile& profile, const ExperimentTable&
   bool any = false;
   for (const PointAnalysis& point : analysis.points) {
     if (table.points[point.point].visits == 0) {
-      absl::StrAppend(&text, "\nProgress point ", Printable(table.points[point.point].name),
-                      " was never visited.\n");
+      absl::StrAppend(&text, NeverVisited(table, point.point));
       continue;
     }
     any |= !point.lines.empty();

@@ -257,6 +257,11 @@ std::string Counted(uint64_t n, absl::string_view noun) {
   return absl::StrCat(n, " ", n == 1 ? std::string(noun) : PluralOf(noun));
 }
 
+std::string Figure(double value, int digits) {
+  const bool has_more = std::fabs(value) >= std::pow(10, digits) - 0.5;
+  return has_more ? absl::StrFormat("%.0f", value) : absl::StrFormat("%.*g", digits, value);
+}
+
 std::string Pad(absl::string_view text, int width, Align align) {
   const std::string blanks(static_cast<size_t>(std::max(0, width - DisplayWidth(text))), ' ');
   return align == Align::kLeft ? absl::StrCat(text, blanks) : absl::StrCat(blanks, text);

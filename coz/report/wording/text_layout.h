@@ -35,6 +35,9 @@ std::string PluralOf(absl::string_view noun);
 // "1 sample", "2 samples".
 std::string Counted(uint64_t n, absl::string_view noun);
 
+// Without an exponent from 0.0001 on: "0.457", "82.4", "4108" with three digits or more.
+std::string Figure(double value, int digits = 3);
+
 // At most `width` columns, with "…" where something was left out: at the front (paths), at the end
 // (names).
 std::string ElideFront(absl::string_view text, int width);

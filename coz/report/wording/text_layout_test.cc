@@ -28,6 +28,16 @@ TEST(TextLayoutTest, OnlyOneIsCountedWithoutAnS) {
   EXPECT_EQ(Counted(2, "process"), "2 processes");
 }
 
+TEST(TextLayoutTest, FiguresHaveNoExponent) {
+  EXPECT_EQ(Figure(0.45678), "0.457");
+  EXPECT_EQ(Figure(999.4), "999");
+  EXPECT_EQ(Figure(999.6), "1000");
+  EXPECT_EQ(Figure(4108.3), "4108");
+  EXPECT_EQ(Figure(335.72, 4), "335.7");
+  EXPECT_EQ(Figure(12345.6, 4), "12346");
+  EXPECT_EQ(Figure(0), "0");
+}
+
 TEST(TextLayoutTest, WidthCountsColumnsNotBytes) {
   EXPECT_EQ(DisplayWidth("abc"), 3);
   EXPECT_EQ(DisplayWidth("größe"), 5);
