@@ -1,6 +1,8 @@
 #include "coz/report/condition/fail_condition.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdlib>
 #include <optional>
 #include <regex>
@@ -48,11 +50,22 @@ Estimate BestOf(const LineAnalysis& line) {
   return best;
 }
 
+std::vector<size_t> CommasOutsideOfBrackets(const std::string& names) {
+  std::vector<size_t> commas;
+  int depth = 0;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == '(' || names[i] == '<') ++depth;
+    if (names[i] == ')' || names[i] == '>') --depth;
+    if (names[i] == ',' && depth == 0) commas.push_back(i);
+  }
+  return commas;
+}
+
 }  // namespace
 
 absl::StatusOr<FailCondition> FailCondition::Parse(const std::string& text) {
-  // Names of functions may hold commas and brackets. So the name of the point ends at the first
-  // comma outside of brackets, and that of the unit at the last bracket before the comparison.
+  // Names of functions may hold commas and brackets. So the name of the point ends at a comma
+  // outside of brackets, and that of the unit at the last bracket before the comparison.
   static const std::regex* const kForm = new std::regex(
       R"(^\s*(gain|slope|best)(?:\.(value|low|high))?\s*\((.+)\)\s*(>=|<=|>|<)\s*(\S+(?:\s+%)?)\s*$)");
   std::smatch parts;
@@ -71,22 +84,20 @@ absl::StatusOr<FailCondition> FailCondition::Parse(const std::string& text) {
                      : is_above           ? Bound::kLow
                                           : Bound::kHigh;
   const std::string names = parts[3];
-  int depth = 0;
-  size_t comma = std::string::npos;
-  for (size_t i = 0; i < names.size() && comma == std::string::npos; ++i) {
-    if (names[i] == '(' || names[i] == '<') ++depth;
-    if (names[i] == ')' || names[i] == '>') --depth;
-    if (names[i] == ',' && depth == 0) comma = i;
+  for (size_t comma : CommasOutsideOfBrackets(names)) {
+    condition.parted_.push_back(
+        {Trimmed(names.substr(0, comma)), Trimmed(names.substr(comma + 1))});
   }
-  if (comma != std::string::npos) condition.point_ = Trimmed(names.substr(0, comma));
-  condition.units_ = Trimmed(comma == std::string::npos ? names : names.substr(comma + 1));
+  if (condition.parted_.empty()) condition.parted_.push_back({"", Trimmed(names)});
+  const bool has_units = std::any_of(condition.parted_.begin(), condition.parted_.end(),
+                                     [](const Parted& parted) { return !parted.units.empty(); });
   const std::string number = parts[5];
   char* end = nullptr;
   condition.limit_ = strtod(number.c_str(), &end);
   const absl::string_view behind = absl::StripLeadingAsciiWhitespace(end);
   const bool percent = behind == "%";
   if (end == number.c_str() || (!behind.empty() && !percent) || !std::isfinite(condition.limit_) ||
-      condition.units_.empty()) {
+      !has_units) {
     return NotACondition(text);
   }
   if (percent) condition.limit_ /= 100;
@@ -126,13 +137,35 @@ bool FailCondition::Holds(double figure) const {
   return figure <= limit_;
 }
 
+// Where a point fits; else at the first comma, so that what is said of a point that does not fit is
+// said of one.
+absl::StatusOr<FailCondition::Parted> FailCondition::PartedFor(const ExperimentTable& table,
+                                                               const Analysis& analysis) const {
+  const Parted* fitting = nullptr;
+  for (const Parted& parted : parted_) {
+    const bool fits = std::any_of(
+        analysis.points.begin(), analysis.points.end(), [&](const PointAnalysis& point) {
+          return MatchesName(parted.point, table.points[point.point].name);
+        });
+    if (!fits) continue;
+    if (fitting != nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--fail-if='", Printable(text_), "' fits the progress points ", Printable(fitting->point),
+          " and ", Printable(parted.point), "; write * for the comma in the name of the point"));
+    }
+    fitting = &parted;
+  }
+  return fitting != nullptr ? *fitting : parted_.front();
+}
+
 absl::StatusOr<std::vector<const PointAnalysis*>> FailCondition::Points(
-    const ExperimentTable& table, const Analysis& analysis, const Suggest& suggest) const {
+    const std::string& wanted, const ExperimentTable& table, const Analysis& analysis,
+    const Suggest& suggest) const {
   std::vector<const PointAnalysis*> points;
   std::vector<std::string> names;
   for (const PointAnalysis& point : analysis.points) {
     names.push_back(table.points[point.point].name);
-    if (point_.empty() ? points.empty() : MatchesName(point_, names.back())) {
+    if (wanted.empty() ? points.empty() : MatchesName(wanted, names.back())) {
       points.push_back(&point);
     }
   }
@@ -142,7 +175,7 @@ absl::StatusOr<std::vector<const PointAnalysis*>> FailCondition::Points(
         "--fail-if='", Printable(text_), "' fits nothing, for the profile has no progress point"));
   }
   return absl::NotFoundError(absl::StrCat("--fail-if='", Printable(text_),
-                                          "' fits no progress point", suggest(point_, names)));
+                                          "' fits no progress point", suggest(wanted, names)));
 }
 
 std::string FailCondition::Sentence(const UnitRow& unit, const PointRow& point,
@@ -164,11 +197,12 @@ std::string FailCondition::Sentence(const UnitRow& unit, const PointRow& point,
 }
 
 // Where the name is that of a function of which only lines are units; else "".
-std::string FailCondition::UnitsAreLines(const ExperimentTable& table) const {
+std::string FailCondition::UnitsAreLines(const std::string& units,
+                                         const ExperimentTable& table) const {
   for (const UnitRow& unit : table.units) {
     if (unit.kind != profile::UNIT_KIND_LINE) continue;
     const std::string name = unit.function.substr(0, unit.function.find('('));
-    if (!MatchesName(units_, unit.function) && !MatchesName(units_, name)) continue;
+    if (!MatchesName(units, unit.function) && !MatchesName(units, name)) continue;
     return absl::StrCat("; the units of this profile are lines: name one, such as ",
                         Printable(WithoutBuildFolder(unit.Name())),
                         ", or measure functions with `coz run --unit=function`");
@@ -179,7 +213,10 @@ std::string FailCondition::UnitsAreLines(const ExperimentTable& table) const {
 absl::StatusOr<std::optional<std::string>> FailCondition::Find(const ExperimentTable& table,
                                                                const Analysis& analysis,
                                                                const Suggest& suggest) const {
-  const auto points = Points(table, analysis, suggest);
+  const auto parted = PartedFor(table, analysis);
+  if (!parted.ok()) return parted.status();
+  const std::string& units = parted->units;
+  const auto points = Points(parted->point, table, analysis, suggest);
   if (!points.ok()) return points.status();
   bool has_figure = false;
   std::string set_aside;
@@ -188,7 +225,7 @@ absl::StatusOr<std::optional<std::string>> FailCondition::Find(const ExperimentT
     for (const LineAnalysis& line : point->lines) {
       const UnitRow& unit = table.units[line.unit];
       names.push_back(unit.Name());
-      if (!MatchesName(units_, unit.Name())) continue;
+      if (!MatchesName(units, unit.Name())) continue;
       has_figure = true;
       const double figure = FigureOf(line);
       if (Holds(figure)) return Sentence(unit, table.points[point->point], figure);
@@ -196,7 +233,7 @@ absl::StatusOr<std::optional<std::string>> FailCondition::Find(const ExperimentT
     for (const LineSetAside& line : point->set_aside) {
       const std::string name = table.units[line.unit].Name();
       names.push_back(name);
-      if (!MatchesName(units_, name)) continue;
+      if (!MatchesName(units, name)) continue;
       if (line.reason != SetAsideReason::kSmall) set_aside = name;
       has_figure |= line.reason == SetAsideReason::kSmall;
       const double figure = FigureOf(line);
@@ -210,10 +247,10 @@ absl::StatusOr<std::optional<std::string>> FailCondition::Find(const ExperimentT
         "--fail-if='", Printable(text_), "' fits only units without a figure, such as ",
         Printable(set_aside), "; profile longer, with `coz run --until=20` for example"));
   }
-  const std::string lines = UnitsAreLines(table);
+  const std::string lines = UnitsAreLines(units, table);
   return absl::NotFoundError(absl::StrCat("--fail-if='", Printable(text_),
                                           "' fits nothing in the profile",
-                                          lines.empty() ? suggest(units_, names) : lines));
+                                          lines.empty() ? suggest(units, names) : lines));
 }
 
 }  // namespace coz::report

@@ -6,11 +6,12 @@
 //                  the place of the curve that is most certainly a gain (a loss, where it is one).
 //          BOUND   low, high or value. Without it the bound that makes the condition certain: low
 //                  for > and >=, high for < and <=.
-//          POINT   name of a progress point; without it the most visited one.
+//          POINT   name of a progress point; without it the most visited one. It may hold commas,
+//                  as that of a pair does: it ends at the comma before which a name fits.
 //          UNITS   names as the report shows them. Both are patterns (typed_name.h).
 // Units    fractions; with a % sign percent
 // Errors   Parse: INVALID_ARGUMENT. Find: NOT_FOUND where the condition fits no unit, or only units
-//          without a figure
+//          without a figure; INVALID_ARGUMENT where points fit before several commas
 // Threads  safe
 // Signals  none
 // Source   docs/fail-if.md
@@ -48,17 +49,24 @@ class FailCondition {
   double FigureOf(const LineSetAside& line) const;
   double BoundOf(const Estimate& e) const;
   bool Holds(double figure) const;
-  absl::StatusOr<std::vector<const PointAnalysis*>> Points(const ExperimentTable& table,
+  // Where the names that were typed may be parted.
+  struct Parted {
+    std::string point;  // empty: the most visited
+    std::string units;
+  };
+
+  absl::StatusOr<Parted> PartedFor(const ExperimentTable& table, const Analysis& analysis) const;
+  absl::StatusOr<std::vector<const PointAnalysis*>> Points(const std::string& wanted,
+                                                           const ExperimentTable& table,
                                                            const Analysis& analysis,
                                                            const Suggest& suggest) const;
-  std::string UnitsAreLines(const ExperimentTable& table) const;
+  std::string UnitsAreLines(const std::string& units, const ExperimentTable& table) const;
   std::string Sentence(const UnitRow& unit, const PointRow& point, double figure) const;
 
   std::string text_;
   Figure figure_ = Figure::kSlope;
   Bound bound_ = Bound::kLow;
-  std::string point_;  // empty: the most visited
-  std::string units_;
+  std::vector<Parted> parted_;  // one for each comma outside of brackets; at least one
   std::string comparison_;
   double limit_ = 0;
 };

@@ -133,6 +133,25 @@ TEST_F(FailConditionTest, WhatIsNoConditionIsAnError) {
   }
 }
 
+TEST_F(FailConditionTest, TheNameOfAPointMayHoldCommas) {
+  table_.points[0].name = "Decode,Execute";
+  EXPECT_THAT(Find("gain(Decode,Execute, server.cc:12) > 10%"),
+              HasSubstr("/src/app/server.cc:12 at Decode,Execute is 1"));
+  EXPECT_THAT(Find("gain(Decode,Other, server.cc:12) > 10%"), HasSubstr("fits no progress point"));
+  EXPECT_THAT(Find("gain(Dec*, server.cc:12) > 10%"), HasSubstr("at Decode,Execute"));
+}
+
+TEST_F(FailConditionTest, APointThatMayEndAtTwoCommasIsRefused) {
+  analysis_.points.push_back(analysis_.points[0]);
+  analysis_.points.back().point = 1;
+  table_.points.push_back(table_.points[0]);
+  table_.points[1].name = "requests,slow";
+  EXPECT_EQ(Find("gain(requests,slow, server.cc:12) > 10%"),
+            "--fail-if='gain(requests,slow, server.cc:12) > 10%' fits the progress points requests "
+            "and requests,slow; write * for the comma in the name of the point");
+  EXPECT_THAT(Find("gain(requests*slow, server.cc:12) > 10%"), HasSubstr("at requests,slow is 1"));
+}
+
 TEST_F(FailConditionTest, NamesOfFunctionsMayHoldCommasAndBrackets) {
   EXPECT_THAT(Find("slope(Map<a, b>::At(int, int)) > 0"), HasSubstr("fits nothing"));
 }
