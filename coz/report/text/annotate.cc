@@ -24,6 +24,7 @@
 #include "coz/report/wording/headline.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/text_layout.h"
+#include "coz/report/wording/unit_names.h"
 #include "coz/report/wording/verdict.h"
 
 namespace coz::report {
@@ -57,6 +58,13 @@ absl::StatusOr<std::string> FindFile(const ExperimentTable& table, const profile
                      Printable(absl::StrJoin(matches, ", ")), "); give more of the path"));
   }
   const std::vector<std::string> names(known.begin(), known.end());
+  const bool has_lines = !known.empty() || table.units.empty();
+  if (!has_lines) {
+    return absl::NotFoundError(
+        absl::StrCat("the profile has no lines of ", Printable(options.file),
+                     ", for its units are ", PluralOf(UnitNames(table).word()),
+                     WithItsCommand("; profile again with `coz run --unit=line`", profile)));
+  }
   const std::string hint =
       options.suggest != nullptr && !names.empty()
           ? options.suggest(options.file, names)

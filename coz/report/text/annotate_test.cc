@@ -91,6 +91,15 @@ TEST_F(AnnotateTest, AttachedProfileNamesItsCommand) {
   EXPECT_THAT(Run("nowhere.cc"), HasSubstr("`coz attach --source-scope=%`"));
 }
 
+TEST_F(AnnotateTest, UnitsOtherThanLinesAreWhatIsLacking) {
+  profile::Profile profile = Read();
+  for (profile::Unit& unit : *profile.mutable_unit()) unit.set_kind(profile::UNIT_KIND_FUNCTION);
+  Write(profile);
+  EXPECT_EQ(Run(source_), "the profile has no lines of " + source_ +
+                              ", for its units are functions; profile again with `coz run "
+                              "--unit=line`");
+}
+
 TEST_F(AnnotateTest, BadNamesAreErrors) {
   EXPECT_THAT(Run("nowhere.cc"), HasSubstr("no sample in a line of nowhere.cc; profile again with "
                                            "`coz run --source-scope=%`"));
