@@ -264,8 +264,9 @@ std::vector<ApiFunctions::Place> ApiFunctions::LookInFile(shared::ControlBlock* 
 void ApiFunctions::WarnOf(const LeftOut& left_out, const std::string& library) {
   if (!left_out.calls.empty()) {
     warnings_.push_back(absl::StrFormat(
-        "calls of %d functions of %s are not counted, for their code is not to be changed: %s",
-        left_out.calls.size(), library, SomeNames(left_out.calls)));
+        "calls of %d function%s of %s are not counted, for their code is not to be changed: %s",
+        left_out.calls.size(), left_out.calls.size() == 1 ? "" : "s", library,
+        SomeNames(left_out.calls)));
   }
   if (!left_out.no_room.empty()) {
     warnings_.push_back(absl::StrFormat(
@@ -276,9 +277,10 @@ void ApiFunctions::WarnOf(const LeftOut& left_out, const std::string& library) {
   }
   if (!left_out.latency.empty()) {
     warnings_.push_back(absl::StrFormat(
-        "the latency of calls of %d functions of %s is not known, for not all of their ends are "
+        "the latency of calls of %d function%s of %s is not known, for not all of their ends are "
         "seen: %s; name the lines around a call: --latency=FILE:LINE,FILE:LINE",
-        left_out.latency.size(), library, SomeNames(left_out.latency)));
+        left_out.latency.size(), left_out.latency.size() == 1 ? "" : "s", library,
+        SomeNames(left_out.latency)));
   }
 }
 

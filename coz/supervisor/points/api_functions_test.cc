@@ -57,7 +57,7 @@ TEST_F(ApiFunctionsTest, EndsOfALatencyPointSayThatTheyBelongToOne) {
 TEST_F(ApiFunctionsTest, SaysOfWhichFunctionsTheLatencyIsNotKnown) {
   LookFor("libz.so.1:none", {"api:libz.so.1:adler32"});
   EXPECT_THAT(functions_.TakeWarnings(),
-              ElementsAre(HasSubstr("latency of calls of 1 functions of libz.so.1")));
+              ElementsAre(HasSubstr("latency of calls of 1 function of libz.so.1")));
   EXPECT_EQ(control_->api.functions[0].latency, 0u);
 }
 
