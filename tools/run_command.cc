@@ -1,4 +1,5 @@
 #include <memory>
+#include <string>
 
 #include "CLI/App.hpp"
 #include "absl/strings/str_format.h"
@@ -17,6 +18,19 @@ bool IsToRunAgain(const supervisor::RunResult& result) {
          !result.precise_enough;
 }
 
+// Where the program itself ended the series.
+void SayWhySeriesEnded(const supervisor::ExitState& exit, int runs, int most) {
+  if (exit.status == 0 && exit.signal == 0) return;
+  const std::string how = exit.signal != 0 ? absl::StrFormat("was ended by signal %d", exit.signal)
+                                           : absl::StrFormat("ended with status %d", exit.status);
+  Say(absl::StrFormat(
+      "the series ended after run %d of %d, for the program %s, and a run that fails is the last; "
+      "make it end with status 0, or type: coz run --follow=all --repeat=%d --- sh -c 'PROGRAM "
+      "ARGUMENTS; "
+      "exit 0'",
+      runs, most, how, most));
+}
+
 // Runs the program into one profile until that is precise enough, at most `most` times. A program
 // that fails or an interrupt ends it.
 absl::StatusOr<supervisor::RunResult> RunRepeatedly(supervisor::RunOptions run, int most) {
@@ -32,6 +46,9 @@ absl::StatusOr<supervisor::RunResult> RunRepeatedly(supervisor::RunOptions run, 
     run.seed = *run.seed + 1;
     result = supervisor::RunProfile(run, {++runs, most, std::move(result->profile)});
     has_experiments |= result.ok() && result->profile.experiment_size() > 0;
+  }
+  if (result.ok() && runs < most && !WasInterrupted(*result)) {
+    SayWhySeriesEnded(result->exit, runs, most);
   }
   const bool came_back = supervisor::SettleProfiles(earlier, run.output, has_experiments);
   if (result.ok()) result->earlier = earlier;

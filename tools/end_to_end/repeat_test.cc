@@ -61,6 +61,15 @@ class RepeatTest : public testing::CozRunTest {
   }
 };
 
+TEST_F(RepeatTest, SaysThatARunThatFailsEndsTheSeries) {
+  const CommandResult result = testing::RunCommand({Coz(), "run", "--end-to-end", "--unit=library",
+                                                    "--repeat=4", "---", "/bin/sh", "-c", "exit 3"},
+                                                   options_);
+  EXPECT_EQ(result.status, 3);
+  EXPECT_THAT(result.errors, HasSubstr("the series ended after run 1 of 4, for the program ended "
+                                       "with status 3, and a run that fails is the last; "));
+}
+
 TEST_F(RepeatTest, CommandOfAProfileMakesOneLikeIt) {
   ExpectSameAgain({});
   ExpectSameAgain({"--unit=function", "--without-inlined-copies", "--group=a b=work",
