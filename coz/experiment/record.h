@@ -92,6 +92,7 @@ struct ExperimentRecord : ExperimentCounters {
   double periods_per_sample = 1;  // at the end; what a sample counts for in numbers of samples
   double mean_live_threads = 0;
   double mean_runnable_threads = 0;
+  double mean_threads_beside = 0;
   double oversubscribed_share = 0;  // share of looks that saw more runnable threads than CPUs
   int cpus = 0;
   QuotaUse quota;

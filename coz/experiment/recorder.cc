@@ -138,6 +138,7 @@ void ExperimentRecorder::Look(const TargetSnapshot& now) {
   live_thread_sum_ += static_cast<uint64_t>(std::max(now.live_threads, 0));
   most_realtime_threads_ = std::max(most_realtime_threads_, now.realtime_threads);
   runnable_thread_sum_ += static_cast<uint64_t>(std::max(now.runnable_threads, 0));
+  thread_beside_sum_ += static_cast<uint64_t>(std::max(now.threads_beside, 0));
   last_ = now;
 }
 
@@ -217,6 +218,7 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
   record.periods_per_sample = end.periods_per_sample;
   record.mean_live_threads = static_cast<double>(live_thread_sum_) / looks;
   record.mean_runnable_threads = static_cast<double>(runnable_thread_sum_) / looks;
+  record.mean_threads_beside = static_cast<double>(thread_beside_sum_) / looks;
   record.oversubscribed_share = static_cast<double>(oversubscribed_looks_) / looks;
   record.cpus = end.cpus;
   record.quota = UseBetween(start_.quota, end.quota);

@@ -63,6 +63,7 @@ class ExperimentRecorder {
   uint64_t oversubscribed_looks_ = 0;
   uint64_t live_thread_sum_ = 0;
   uint64_t runnable_thread_sum_ = 0;
+  uint64_t thread_beside_sum_ = 0;
   int most_realtime_threads_ = 0;
   uint64_t late_ns_ = 0;
   bool target_ended_ = false;

@@ -173,12 +173,14 @@ TEST(RecorderTest, MoreRunnableThreadsThanCpusTaint) {
   now.cpus = 2;
   now.live_threads = 9;
   now.runnable_threads = 4;
+  now.threads_beside = 3;
   recorder.Look(now);
   now.runnable_threads = 2;
   now.periods_per_sample = 4.5;
   const ExperimentRecord record = recorder.Finish(SchedulerOptions(), now, 10, true);
   EXPECT_TRUE(HasTaint(record, TaintKind::kOversubscribed));
   EXPECT_DOUBLE_EQ(record.mean_runnable_threads, 3);
+  EXPECT_DOUBLE_EQ(record.mean_threads_beside, 3);
   EXPECT_DOUBLE_EQ(record.periods_per_sample, 4.5);
   EXPECT_DOUBLE_EQ(record.oversubscribed_share, 0.5);
   EXPECT_DOUBLE_EQ(record.mean_live_threads, 9);
@@ -187,7 +189,7 @@ TEST(RecorderTest, MoreRunnableThreadsThanCpusTaint) {
 TEST(RecorderTest, AsManyRunnableThreadsAsCpusDoNotTaint) {
   ExperimentRecorder recorder(kHalf, At(0, 0));
   TargetSnapshot now = At(10, 0);
-  now.cpus = now.runnable_threads = 2;
+  now.cpus = now.runnable_threads = now.threads_beside = 2;
   EXPECT_FALSE(
       HasTaint(recorder.Finish(SchedulerOptions(), now, 10, true), TaintKind::kOversubscribed));
 }

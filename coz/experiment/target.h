@@ -95,6 +95,7 @@ struct TargetSnapshot : ExperimentCounters {
   uint64_t interruptions = 0;  // times the target was stopped, or the machine suspended
   int live_threads = 0;        // now
   int runnable_threads = 0;    // now: on a CPU or waiting for one
+  int threads_beside = 0;      // now: of other programs, on these CPUs or waiting for one
   int cpus = 1;                // now: that the target may run on
   QuotaUse quota;
   CpuUse cpu_use;

@@ -425,12 +425,13 @@ TEST(ReportTest, SaysThatASourceWasChangedSinceItWasMeasured) {
 
 TEST(ReportTest, SaysThatTheMachineWasCrowded) {
   profile::Profile made = FourLines();
-  EXPECT_THAT(ReportOf(made), Not(HasSubstr("more threads were runnable")));
+  EXPECT_THAT(ReportOf(made), Not(HasSubstr("more threads of the program")));
   for (profile::Experiment& experiment : *made.mutable_experiment()) {
     experiment.mutable_validity()->set_cpus(2);
     experiment.mutable_validity()->set_runnable_threads_average(3.5);
   }
-  EXPECT_THAT(ReportOf(made), HasSubstr("more threads were runnable (3.5 on average)"));
+  EXPECT_THAT(ReportOf(made),
+              HasSubstr("more threads of the program were runnable (3.5 on average)"));
 }
 
 // A thread of the program and two of others on two CPUs.
@@ -448,10 +449,16 @@ TEST(ReportTest, OtherProgramsAreNotTakenForTheProgramsOwnThreads) {
   };
   live_threads(1);
   EXPECT_THAT(ReportOf(made), AllOf(HasSubstr("note: other programs used"),
-                                    Not(HasSubstr("more threads were runnable"))));
+                                    Not(HasSubstr("more threads of the program"))));
   live_threads(3);
   EXPECT_THAT(ReportOf(made), AllOf(HasSubstr("note: other programs used"),
-                                    HasSubstr("more threads were runnable")));
+                                    HasSubstr("more threads of the program")));
+  for (profile::Experiment& experiment : *made.mutable_experiment()) {
+    experiment.mutable_validity()->set_runnable_threads_average(2);
+    experiment.mutable_validity()->set_threads_beside_average(7.5);
+  }
+  EXPECT_THAT(ReportOf(made), AllOf(HasSubstr("note: other programs used"),
+                                    Not(HasSubstr("more threads of the program"))));
 }
 
 TEST(ReportTest, WarmUpIsSaidAndItsExperimentsAreNotCountedAsPoor) {

@@ -20,7 +20,7 @@ double MostRunning(const ExperimentRow& row) {
   const double cpus = row.cpus;
   double running = row.live_threads == 0 ? cpus : std::min(cpus, row.live_threads + kRounding);
   if (std::isfinite(row.runnable_threads_average)) {
-    running = std::max(running, row.runnable_threads_average);
+    running = std::max(running, row.runnable_threads_average + row.threads_beside_average);
   }
   return running / row.share_left;
 }

@@ -64,6 +64,7 @@ ExperimentRow FiguresOf(const profile::Experiment& record) {
   row.unsampled_ns = validity.unsampled_ns();
   row.spinning_samples = validity.spinning_samples();
   row.runnable_threads_average = validity.runnable_threads_average();
+  row.threads_beside_average = validity.threads_beside_average();
   row.cpus = validity.cpus();
   row.live_threads = validity.live_threads();
   row.paid_ns = validity.paid_ns();
@@ -88,6 +89,7 @@ ExperimentRow FiguresOf(const profile::Experiment& record) {
   row.pooled = record.pooled();
   row.block = record.block();
   row.runnable_threads_average /= row.pooled;
+  row.threads_beside_average /= row.pooled;
   row.cpus /= row.pooled;
   row.live_threads /= row.pooled;
   return row;

@@ -112,6 +112,7 @@ struct ExperimentRow {
   uint64_t unsampled_ns = 0;
   uint64_t spinning_samples = 0;
   double runnable_threads_average = 0;
+  double threads_beside_average = 0;
   uint32_t cpus = 0;
   uint32_t live_threads = 0;
   uint64_t paid_ns = 0;
@@ -150,9 +151,14 @@ struct ExperimentRow {
   bool IsTainted() const { return taints != 0; }
   // CPU time alone was what counted, not by when threads had paid or which of them ran.
   bool IsByQuota() const { return share_throttled >= kQuotaUsedUp; }
-  // More threads could run than there are CPUs. Half a thread of tolerance: the coz command itself
-  // runs now and then.
-  bool IsCrowded() const { return runnable_threads_average > cpus + 0.5 && !IsByQuota(); }
+  // More threads of the program could run than there are CPUs.
+  bool IsCrowded() const { return Outnumber(runnable_threads_average); }
+  // More threads could run than there are CPUs, the program's or others'.
+  bool HasBusyCpus() const { return Outnumber(runnable_threads_average + threads_beside_average); }
+
+ private:
+  // Half a thread of tolerance: the coz command itself runs now and then.
+  bool Outnumber(double threads) const { return threads > cpus + 0.5 && !IsByQuota(); }
 };
 
 // The sequence of a pooled row: the same for those that are compared.

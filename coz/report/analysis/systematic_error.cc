@@ -30,6 +30,8 @@ class Sums {
       crowded_ += experiments;
       runnable_ += experiments * row.runnable_threads_average;
       cpus_ += experiments * row.cpus;
+    } else if (row.HasBusyCpus()) {
+      beside_ += experiments;
     }
     const double sampled = static_cast<double>(row.total_samples);
     const double silent = static_cast<double>(kernel_is_sampled ? row.lost_periods : row.throttled);
@@ -49,6 +51,7 @@ class Sums {
       facts.runnable_threads = runnable_ / crowded_;
       facts.cpus = cpus_ / crowded_;
     }
+    if (rows_ > 0) facts.beside_share = beside_ / rows_;
     if (line_ns_ > 0) {
       facts.owed = owed_ns_ / line_ns_;
       facts.owed_in_crowds = owed_in_crowds_ns_ / line_ns_;
@@ -69,7 +72,7 @@ class Sums {
     // Of pooled experiments only what is much was kept.
     if (row.pooled > 1 || owed_ns > kMuchOwed * static_cast<double>(row.elapsed_ns)) {
       owed_ns_ += owed_ns;
-      if (row.IsCrowded()) owed_in_crowds_ns_ += owed_ns;
+      if (row.HasBusyCpus()) owed_in_crowds_ns_ += owed_ns;
     }
     // The excess is a sum over threads, and all but the line's own pause.
     const uint32_t pausing = std::max(2u, row.live_threads) - 1;
@@ -79,6 +82,7 @@ class Sums {
 
   double rows_ = 0;
   double crowded_ = 0;
+  double beside_ = 0;
   double runnable_ = 0;
   double cpus_ = 0;
   double unseen_ = 0;
@@ -142,8 +146,11 @@ SystematicError SystematicErrorOf(const ErrorFacts& facts) {
   // All of the CPU time without samples may be the line's, or none: it imposed no delay.
   add({ErrorCause::kClocks, 0, 0, OfTheRest(facts.unseen_share)});
   // A line that is really faster changes who is queued for whom, mostly for the better.
-  add({ErrorCause::kCrowd, 0, kCrowdErrorOfSpeedup * facts.crowded_share,
-       kCrowdErrorOfEffect * facts.crowded_share, kCrowdTooLarge});
+  const auto add_crowd = [&add](ErrorCause cause, double share) {
+    add({cause, 0, kCrowdErrorOfSpeedup * share, kCrowdErrorOfEffect * share, kCrowdTooLarge});
+  };
+  add_crowd(ErrorCause::kCrowd, facts.crowded_share);
+  add_crowd(ErrorCause::kBeside, facts.beside_share);
   // It was taken off the experiment's time, and the thread slept it off in the next.
   const bool come_while_it_sleeps = facts.visits >= kVisitsBesideSleeper;
   add({ErrorCause::kOwed, 0, facts.owed - (come_while_it_sleeps ? facts.owed_in_crowds : 0), 0});
@@ -154,7 +161,7 @@ SystematicError SystematicErrorOf(const ErrorFacts& facts) {
   // their own term.
   ErrorTerm halts = {ErrorCause::kHalts, 0, 0, facts.halted_wake_ns / kShortestHaltNs};
   halts.of_loss = 1;  // pauses alone make waits longer
-  halts.most = facts.halts_share * (1 - facts.crowded_share);
+  halts.most = facts.halts_share * (1 - facts.crowded_share - facts.beside_share);
   add(halts);
   // An experiment begins with the queues of the program as it is, not as it would be.
   if (facts.visits > 0) add({ErrorCause::kEnds, kVisitsAtEnds / facts.visits, 0, 0});

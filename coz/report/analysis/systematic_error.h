@@ -32,7 +32,8 @@ namespace coz::report {
 // smaller, down to nothing at 0.
 inline constexpr double kMethodError = 0.01375;
 inline constexpr double kLeastStudiedSpeedup = 0.25;
-// Where more threads can run than CPUs: per virtual speedup, and of the effect.
+// Where more threads can run than CPUs, the program's or others': per virtual speedup, and of the
+// effect.
 inline constexpr double kCrowdErrorOfSpeedup = 0.18;
 inline constexpr double kCrowdErrorOfEffect = 0.22;
 // Gains there are rather predicted too small: too large by at most this share of that.
@@ -74,6 +75,7 @@ struct ErrorFacts {
   double crowded_share = 0;     // of the experiments; the next two are of those
   double runnable_threads = 0;
   double cpus = 0;
+  double beside_share = 0;    // of the experiments: other programs' threads crowded the CPUs
   double owed = 0;            // what a sleeping thread pays only in the next experiment: slope
   double owed_in_crowds = 0;  // the part of it that was owed where all CPUs were busy
   double visits = 0;     // mean of an experiment; 0: all that there are, as end to end, or unknown
@@ -91,6 +93,7 @@ enum class ErrorCause {
   kSampling,
   kClocks,
   kCrowd,
+  kBeside,
   kOwed,
   kPauses,
   kHalts,

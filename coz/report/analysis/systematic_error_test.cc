@@ -202,6 +202,19 @@ TEST(SystematicErrorTest, FactsComeFromWhatExperimentsRecord) {
   EXPECT_NEAR(facts.overslept, 0.1, 1e-12);
 }
 
+TEST(SystematicErrorTest, OtherProgramsThreadsAreNoCrowdOfTheProgram) {
+  ExperimentRow row = Row(0.5);
+  row.threads_beside_average = 7.5;
+  const ErrorFacts facts = FactsOf(OneWith(std::move(row)));
+  EXPECT_EQ(facts.crowded_share, 0);
+  EXPECT_EQ(facts.beside_share, 1);
+  const SystematicError error = SystematicErrorOf(facts);
+  EXPECT_TRUE(error.doubts.empty());
+  ASSERT_EQ(error.terms.size(), 2u);
+  EXPECT_EQ(error.terms[1].cause, ErrorCause::kBeside);
+  EXPECT_EQ(error.terms[1].of_speedup, kCrowdErrorOfSpeedup);
+}
+
 TEST(SystematicErrorTest, WhatSleepersOweCountsWhereSomebodyMayWaitForThem) {
   for (const bool is_crowd : {false, true}) {
     ExperimentRow row = Row(0.5);

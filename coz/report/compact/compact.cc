@@ -411,7 +411,8 @@ class Compactor::Impl {
   uint64_t ActiveIn(const PooledExperiment& one, uint32_t unit, bool is_baseline) const {
     const profile::Validity& validity = one.sum.validity();
     const double n = one.sum.pooled();
-    const bool crowded = validity.runnable_threads_average() / n > validity.cpus() / n + 0.5;
+    const double threads = validity.runnable_threads_average() + validity.threads_beside_average();
+    const bool crowded = threads / n > validity.cpus() / n + 0.5;
     const auto own = one.samples.find(unit);
     const bool active = own != one.samples.end() && own->second > 0;
     uint64_t key = (active ? 1 : 0) + (crowded ? 2 : 0);

@@ -44,6 +44,7 @@ void AddValidity(const profile::Validity& one, profile::Validity* sum) {
   sum->set_imposed_ns(sum->imposed_ns() + one.imposed_ns());
   sum->set_realtime_threads(std::max(sum->realtime_threads(), one.realtime_threads()));
   sum->set_other_thread_samples(sum->other_thread_samples() + one.other_thread_samples());
+  sum->set_threads_beside_average(sum->threads_beside_average() + one.threads_beside_average());
   // NaN: unknown, which is never crowded.
   if (one.runnable_threads_average() >= 0) {
     sum->set_runnable_threads_average(sum->runnable_threads_average() +

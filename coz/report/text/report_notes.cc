@@ -113,8 +113,9 @@ void AddOutliers(const Analysis& analysis, std::vector<std::string>* notes) {
                    most == 1 ? "is" : "are", " not used for it"));
 }
 
-// More runnable threads than CPUs: a paused thread then only makes room for another. Where other
-// programs are noted, the program's own threads have to outnumber the CPUs.
+// More runnable threads than CPUs: a paused thread then only makes room for another. Older profiles
+// count other programs' threads, too, so where these are noted, there have to be more live threads
+// than CPUs.
 void AddOversubscribed(const ExperimentTable& table, bool others_are_noted,
                        std::vector<std::string>* notes) {
   int crowded = 0;
@@ -128,10 +129,10 @@ void AddOversubscribed(const ExperimentTable& table, bool others_are_noted,
   }
   if (crowded < kMuchCrowded * experiments || crowded == 0) return;
   notes->push_back(absl::StrFormat(
-      "in %d of %d experiments more threads were runnable (%.1f on average) than there are CPUs, "
-      "so effects may look smaller than they are, or larger: intervals are wider by that, and "
-      "verdicts with a question mark are not sure; leave the machine idle, or give the program "
-      "fewer threads",
+      "in %d of %d experiments more threads of the program were runnable (%.1f on average) than "
+      "there are CPUs, so effects may look smaller than they are, or larger: intervals are wider "
+      "by that, and verdicts with a question mark are not sure; give the program fewer threads, or "
+      "more CPUs",
       crowded, experiments, runnable / crowded));
 }
 
@@ -202,7 +203,7 @@ void AddIdle(const BaselineUse& use, std::vector<std::string>* notes) {
   const double idle =
       use.elapsed_ns > 0 ? 1 - (use.running_ns + use.quota_throttled_ns) / use.elapsed_ns : 0;
   // Threads that wait for a CPU look idle too.
-  if (idle < kWorthSaying || use.crowded * 5 >= use.baselines) return;
+  if (idle < kWorthSaying || use.with_busy_cpus * 5 >= use.baselines) return;
   notes->push_back(
       absl::StrFormat("no thread of the program ran for at least %.0f %% of the time, all waited "
                       "for input, timers or disks; if input comes at a pace of its own, throughput "

@@ -73,7 +73,7 @@ BaselineUse SumBaselines(const profile::Profile& profile, const ExperimentTable&
     use.idle_ns += static_cast<double>(row.idle_cpu_ns);
     use.stolen_ns += static_cast<double>(row.stolen_cpu_ns);
     use.baselines += row.pooled;
-    use.crowded += row.IsCrowded() ? row.pooled : 0;
+    use.with_busy_cpus += row.HasBusyCpus() ? row.pooled : 0;
     use.with_waits += row.speeds_up_waits ? row.pooled : 0;
   }
   return use;

@@ -20,7 +20,7 @@ struct BaselineUse {
   double running_ns = 0;    // CPU time, of all threads of the program
   double unsampled_ns = 0;  // part of it
   uint32_t baselines = 0;
-  uint32_t crowded = 0;
+  uint32_t with_busy_cpus = 0;
   uint32_t with_waits = 0;  // whose units are waits
 
   double quota_throttled_ns = 0;

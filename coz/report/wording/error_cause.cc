@@ -22,7 +22,7 @@ const char* Remedy(ErrorCause cause) {
     case ErrorCause::kClocks:
       return "profile again with fewer samples, `coz run --sampling-period=2`";
     case ErrorCause::kCrowd:
-      return "leave the machine idle, or give the program fewer threads";
+      return "give the program fewer threads, or more CPUs";
     default:
       return "";
   }
@@ -42,6 +42,8 @@ const char* ErrorCauseId(ErrorCause cause) {
       return "clocks";
     case ErrorCause::kCrowd:
       return "crowd";
+    case ErrorCause::kBeside:
+      return "beside";
     case ErrorCause::kOwed:
       return "owed";
     case ErrorCause::kPauses:
@@ -71,8 +73,11 @@ std::string ErrorCauseText(ErrorCause cause, const ErrorFacts& facts) {
                              100 * facts.unseen_share);
     case ErrorCause::kCrowd:
       return absl::StrFormat(
-          "in %.0f %% of its experiments %.1f threads were runnable on %.0f CPUs",
+          "in %.0f %% of its experiments %.1f threads of the program were runnable on %.0f CPUs",
           100 * facts.crowded_share, facts.runnable_threads, facts.cpus);
+    case ErrorCause::kBeside:
+      return absl::StrFormat("in %.0f %% of its experiments other programs competed for the CPUs",
+                             100 * facts.beside_share);
     case ErrorCause::kOwed:
       return "a thread that slept for long paid its pauses only in the next experiment";
     case ErrorCause::kPauses:

@@ -15,7 +15,7 @@
 
 namespace coz::report {
 
-// "method", "achieved", "sampling", "clocks", "crowd", "owed", "pauses", "ends".
+// "method", "achieved", "sampling", "clocks", "crowd", "beside", "owed", "pauses", "ends".
 const char* ErrorCauseId(ErrorCause cause);
 
 // "pauses made 268 % of the virtual speedups asked for"

@@ -82,8 +82,8 @@ TEST(VerdictTest, WhatNoLongerRunDecidesSaysSo) {
   line.systematic = SystematicErrorOf(facts);
   EXPECT_EQ(
       VerdictSentence(line, PointRow(), Context()),
-      "not yet known, and a longer run tells no more: in 100 % of its experiments 6.0 threads were "
-      "runnable on 2 CPUs: leave the machine idle, or give the program fewer threads");
+      "not yet known, and a longer run tells no more: in 100 % of its experiments 6.0 threads of "
+      "the program were runnable on 2 CPUs: give the program fewer threads, or more CPUs");
   EXPECT_FALSE(RemainingNs(line, Context()).has_value());
 }
 

@@ -51,6 +51,7 @@ void SetValidity(const experiment::ExperimentRecord& record, profile::Validity* 
   COZ_EXPERIMENT_COUNTERS(COZ_SET)
 #undef COZ_SET
   validity->set_runnable_threads_average(record.mean_runnable_threads);
+  validity->set_threads_beside_average(record.mean_threads_beside);
   validity->set_cpus(static_cast<uint32_t>(record.cpus));
   validity->set_live_threads(static_cast<uint32_t>(std::lround(record.mean_live_threads)));
   validity->set_drain_ns(record.drain_ns);

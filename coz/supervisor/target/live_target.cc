@@ -184,6 +184,7 @@ experiment::TargetSnapshot LiveTarget::Read() {
   load_.Poll(snapshot.now_ns);
   snapshot.live_threads = load_.live();
   snapshot.runnable_threads = load_.runnable();
+  snapshot.threads_beside = load_.beside();
   snapshot.interruptions = stops_ + SuspendedNs() / kNsPerMs;
   snapshot.cpus = load_.cpus();
   snapshot.realtime_threads = load_.realtime();

@@ -131,12 +131,12 @@ void ThreadLoad::Poll(uint64_t now_ns) {
   const auto of_all = [&](uint32_t seen) {
     return looks == 0 ? 0 : static_cast<int>((seen * threads.size() + looks / 2) / looks);
   };
-  const int own = of_all(running);
+  runnable_ = of_all(running);
   is_crowd_ = crowd_.Look(live_, of_all(running + pausing), cpus_, idle_cpus_);
   // Other programs find room on the CPUs that the target may not use, and compete for the rest.
-  const int others = std::max(0, RunnableOnMachine(load_average_) - own);
+  const int others = std::max(0, RunnableOnMachine(load_average_) - runnable_);
   const int elsewhere = cpus_of_machine_ - cpus_;
-  runnable_ = own + std::max(0, others - elsewhere);
+  beside_ = std::max(0, others - elsewhere);
 }
 
 }  // namespace coz::supervisor

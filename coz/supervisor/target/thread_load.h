@@ -57,8 +57,11 @@ class ThreadLoad {
   }
 
   int live() const { return live_; }
-  // Threads on one of the target's CPUs or waiting for one, other programs' included.
+  // Threads of the target on a CPU or waiting for one, as far as the look tells; at most live().
   int runnable() const { return runnable_; }
+  // Threads of other programs that compete with them: those beyond what the CPUs hold that the
+  // target may not use.
+  int beside() const { return beside_; }
   int cpus() const { return cpus_; }
   // Threads of the target with a real-time policy, as far as they were looked at.
   int realtime() const { return realtime_; }
@@ -70,6 +73,7 @@ class ThreadLoad {
   uint32_t cursor_ = 0;
   int live_ = 0;
   int runnable_ = 0;
+  int beside_ = 0;
   int realtime_ = 0;
   int cpus_ = 1;
   int cpus_of_machine_ = 1;

@@ -133,6 +133,20 @@ TEST_F(ThreadLoadTest, IdleCpusAreNoCrowdUntilTheyAreForgotten) {
   EXPECT_TRUE(IsCrowd(0));
 }
 
+TEST_F(ThreadLoadTest, OtherProgramsThreadsAreNotTheTargets) {
+  std::vector<pid_t> others;
+  for (long i = 0; i <= sysconf(_SC_NPROCESSORS_ONLN); ++i) {
+    others.push_back(fork());
+    if (others.back() == 0) {
+      for (;;) getppid();
+    }
+  }
+  load_.Poll(now_ns_);
+  EXPECT_EQ(load_.runnable(), 0) << "all of them are stopped";
+  EXPECT_GT(load_.beside(), 0);
+  for (const pid_t other : others) End(other);
+}
+
 TEST_F(ThreadLoadTest, IdleTimeWithDelaysDoesNotCount) {
   SetPausing(delay::kPausing);
   EXPECT_TRUE(IsCrowd(0.5 * load_.cpus(), kNsPerMs));

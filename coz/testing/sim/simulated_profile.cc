@@ -66,6 +66,7 @@ void AddExperiment(const SimulatedExperiment& simulated, profile::Profile* profi
   validity->set_excess_ns(record.excess_ns);
   validity->set_owed_ns(std::max(record.max_owed_at_end_ns, record.max_owed_asleep_at_end_ns));
   validity->set_runnable_threads_average(record.mean_runnable_threads);
+  validity->set_threads_beside_average(record.mean_threads_beside);
   validity->set_cpus(static_cast<uint32_t>(record.cpus));
   validity->set_live_threads(static_cast<uint32_t>(std::lround(record.mean_live_threads)));
   if (!experiment::IsValid(record)) validity->add_taint()->set_reason(profile::Taint::OTHER);
