@@ -44,9 +44,8 @@ absl::StatusOr<report::ThreadTable> ReadTable(int pid) {
   profile::Profile profile;
   constexpr uint64_t kSession = 1;
   profile.add_session()->set_id(kSession);
-  supervisor::AddThreads(supervisor::ReadThreads(**session),
-                         supervisor::ThreadCounterNames(**session), kSession, (*session)->start_ns,
-                         &profile);
+  supervisor::AddThreads(supervisor::ReadThreads(**session), supervisor::ThreadCounters(**session),
+                         kSession, (*session)->start_ns, &profile);
   return report::BuildThreadTable(profile);
 }
 

@@ -198,13 +198,14 @@ class Finder {
 
   std::vector<FunctionEnd> Candidates(size_t end) const {
     FrameRule rule = {0, 0};
-    std::vector<FunctionEnd> candidates = {{code_[end].offset, rule}};
+    const bool is_jump = code_[end].instruction.meta.category == ZYDIS_CATEGORY_UNCOND_BR;
+    std::vector<FunctionEnd> candidates = {{code_[end].offset, rule, is_jump}};
     for (size_t i = end; i > 0 && candidates.size() <= kMostInstructionsBack; --i) {
       // Who jumps here does not come by what is before.
       if (targets_.count(static_cast<int64_t>(code_[i].offset)) != 0) break;
       const Decoded& before = code_[i - 1];
       if (!GoesOn(before) || !StepBack(before, &rule)) break;
-      candidates.push_back({before.offset, rule});
+      candidates.push_back({before.offset, rule, is_jump});
     }
     return candidates;
   }

@@ -22,6 +22,7 @@ namespace coz::patch {
 struct FunctionEnd {
   size_t offset;  // of the instruction
   FrameRule frame;
+  bool is_jump = false;  // out of the function, to another one
 };
 
 struct FunctionEnds {

@@ -80,11 +80,14 @@ TEST(FunctionEndsTest, AJumpOutOfTheFunctionIsAnEnd) {
   ASSERT_EQ(found.ends.size(), 1u);
   ExpectEnd(found.ends[0][0], 1, 0, 0);
   ExpectEnd(found.ends[0][1], 0, 0, 8);
+  EXPECT_TRUE(found.ends[0][1].is_jump);
   found = Find({0xff, 0x25, 0x00, 0x10, 0x00, 0x00});  // jmp [rip + 4096]
   ASSERT_EQ(found.ends.size(), 1u);
+  EXPECT_TRUE(found.ends[0][0].is_jump);
   found = Find({0xeb, 0x00, 0xc3});  // jmp to the ret
   ASSERT_EQ(found.ends.size(), 1u);
   EXPECT_EQ(found.ends[0][0].offset, 2u);
+  EXPECT_FALSE(found.ends[0][0].is_jump);
 }
 
 TEST(FunctionEndsTest, AJumpThatMayLeadAnywhereLeavesNothingKnown) {

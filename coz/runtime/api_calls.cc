@@ -238,6 +238,7 @@ Counters CountersOf(const Call& call) {
   shared::PointSlot* const column = ColumnOf(
       function, _dl_find_object == nullptr ? "(any)" : CallerName(has_caller ? &caller : nullptr));
   if (column == nullptr) return kNowhere | point;
+  column->ends_in_jump.store(call.is_timed ? function.ends_in_jump : 0, kRelaxed);
   column->is_released.store(0, kRelaxed);
   const auto number = static_cast<uint32_t>(column - g_block->points);
   const uint64_t timed = call.is_timed ? TimedNumber(number) : 0;

@@ -30,6 +30,7 @@ struct ApiFunction {
   char name[kApiNameBytes];  // as in "libz.so.1!deflate"
   uint32_t point;            // point slot + 1 that counts its calls by all callers; 0: none
   uint32_t latency;          // as in LatencyMoment: its calls by all callers
+  uint32_t ends_in_jump;     // as in PointSlot
 };
 
 struct ApiFunctions {

@@ -42,6 +42,8 @@ struct PointSlot {
   CompatibleCounter shared;
   // 1: a place of an earlier session of the process, which nobody counts at any more.
   std::atomic<uint32_t> is_released;
+  // 1: a timed function that ends in a jump to another one, whose time is not in its own.
+  std::atomic<uint32_t> ends_in_jump;
   std::atomic<uint32_t> timed_cell;  // its index in thread slots + 1; 0: no timed visit so far
 };
 

@@ -17,6 +17,7 @@ ApiRow RowOf(const ThreadTable& threads, size_t counter) {
   ApiRow row;
   row.calls = threads.total.visits[counter];
   row.times = threads.total.times[counter];
+  row.timing = threads.timing[counter];
   for (const ThreadGroup& group : threads.groups) {
     if (group.sum.visits[counter] == 0) continue;
     row.threads.push_back({group.sum.name, group.sum.visits[counter], group.sum.times[counter]});

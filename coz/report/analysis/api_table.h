@@ -32,6 +32,7 @@ struct ApiRow {
   uint64_t calls = 0;
   CallTimes times;
   std::vector<ApiThread> threads;
+  CounterTiming timing = {};
 };
 
 struct ApiTable {

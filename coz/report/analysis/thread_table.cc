@@ -44,6 +44,9 @@ class Builder {
       // Of one name in several sessions, or pairs of it: one column.
       const auto known = by_name_.emplace(counter.name(), by_name_.size()).first;
       counters_[{counter.session(), counter.id()}] = known->second;
+      timing_.resize(by_name_.size());
+      timing_[known->second].is_timed |= counter.timed();
+      timing_[known->second].ends_in_jump |= counter.ends_in_jump();
     }
     for (const profile::Thread& thread : profile.thread()) AddThread(thread);
   }
@@ -59,7 +62,11 @@ class Builder {
     const std::vector<size_t> order = CounterOrder(table.total);
     std::vector<std::string> names(by_name_.size());
     for (const auto& [name, number] : by_name_) names[number] = name;
-    for (const size_t counter : order) table.counters.push_back(names[counter]);
+    for (const size_t counter : order) {
+      table.counters.push_back(names[counter]);
+      table.timing.push_back(timing_[counter]);
+      table.timing.back().is_timed |= table.total.times[counter].calls != 0;
+    }
     Reorder(order, &table.total);
     for (auto& [name, group] : groups_) {
       Reorder(order, &group.sum);
@@ -145,6 +152,7 @@ class Builder {
 
   std::map<uint64_t, size_t> sessions_;
   std::map<std::string, size_t> by_name_;  // counters
+  std::vector<CounterTiming> timing_;      // by that number
   std::map<std::pair<uint64_t, uint32_t>, size_t> counters_;
   std::map<std::string, ThreadGroup> groups_;
 };

@@ -47,8 +47,14 @@ struct ThreadGroup {
   std::vector<ThreadRow> threads;
 };
 
+struct CounterTiming {
+  bool is_timed = false;
+  bool ends_in_jump = false;  // to another function, whose time is not in its own
+};
+
 struct ThreadTable {
   std::vector<std::string> counters;  // that were visited at all
+  std::vector<CounterTiming> timing;  // by counter
   std::vector<ThreadGroup> groups;
   ThreadRow total;
 };

@@ -24,6 +24,7 @@ Json ApisJson(const ApiTable& table) {
   for (const ApiRow& row : table.rows) {
     Json written = {{"function", row.function}, {"caller", row.caller}};
     AddFigures(row.calls, row.times, &written);
+    written["ends_in_jump"] = row.timing.ends_in_jump;
     Json threads = Json::array();
     for (const ApiThread& thread : row.threads) {
       Json one = {{"name", thread.name}};

@@ -51,7 +51,14 @@ Json ThreadsJson(const ThreadTable& table) {
     written["each"] = std::move(threads);
     groups.push_back(std::move(written));
   }
-  return {{"counters", table.counters}, {"total", RowJson(table.total)}, {"groups", groups}};
+  Json timing = Json::array();
+  for (const CounterTiming& one : table.timing) {
+    timing.push_back({{"timed", one.is_timed}, {"ends_in_jump", one.ends_in_jump}});
+  }
+  return {{"counters", table.counters},
+          {"timing", std::move(timing)},
+          {"total", RowJson(table.total)},
+          {"groups", groups}};
 }
 
 }  // namespace coz::report

@@ -16,6 +16,7 @@ namespace coz::report {
 namespace {
 
 constexpr int kApiIndent = 2;
+constexpr char kJumps[] = "ends in a jump";
 
 std::string PerCall(const CallTimes& times) {
   const double ns = static_cast<double>(times.wall_ns) / static_cast<double>(times.calls);
@@ -24,23 +25,25 @@ std::string PerCall(const CallTimes& times) {
 }
 
 std::vector<std::string> ApiLine(const std::string& function, const std::string& caller,
-                                 uint64_t calls, const CallTimes& times, uint64_t run_ns) {
-  if (times.calls == 0) return {function, caller, Grouped(calls), "-", "-", "-", "-"};
+                                 uint64_t calls, const CallTimes& times, uint64_t run_ns,
+                                 const std::string& remark) {
+  if (times.calls == 0) return {function, caller, Grouped(calls), "-", "-", "-", "-", remark};
   return {function,
           caller,
           Grouped(calls),
           CallSeconds(times.wall_ns),
           ShareOf(times.wall_ns, run_ns),
           CallSeconds(times.cpu_ns),
-          PerCall(times)};
+          PerCall(times),
+          remark};
 }
 
-// Of calls whose end was not seen, where others of the row have times.
+// Of calls whose end was not seen, where others of the function may be.
 std::string UntimedApis(const std::vector<ApiRow>& rows, size_t shown) {
   std::string text;
   for (size_t i = 0; i < shown; ++i) {
     const ApiRow& row = rows[i];
-    if (row.times.calls == 0 || row.times.calls >= row.calls) continue;
+    if (!row.timing.is_timed || row.times.calls >= row.calls) continue;
     absl::StrAppend(&text, "  ", Printable(row.function), " from ", Printable(row.caller), ": ",
                     Grouped(row.calls - row.times.calls), " of ", Grouped(row.calls),
                     " calls have no time, as they were open at the end, or were left by an "
@@ -70,23 +73,25 @@ std::string NoApis(const profile::Profile& profile) {
 std::string RenderApis(const ApiTable& table, const profile::Profile& profile,
                        const TextOptions& options) {
   if (table.rows.empty()) return NoApis(profile);
-  std::vector<Align> alignment(7, Align::kRight);
-  alignment[0] = alignment[1] = Align::kLeft;
+  std::vector<Align> alignment(8, Align::kRight);
+  alignment[0] = alignment[1] = alignment[7] = Align::kLeft;
   TextTable text(alignment);
-  text.AddRow({"function", "from", "calls", "wall time", "of the run", "CPU time", "a call"});
+  text.AddRow({"function", "from", "calls", "wall time", "of the run", "CPU time", "a call", ""});
   const size_t shown = options.max_lines == 0
                            ? table.rows.size()
                            : std::min(table.rows.size(), static_cast<size_t>(options.max_lines));
   bool any_untimed = false;
+  bool any_jumps = false;
   for (size_t i = 0; i < shown; ++i) {
     const ApiRow& row = table.rows[i];
-    any_untimed |= row.times.calls == 0;
+    any_untimed |= !row.timing.is_timed;
+    any_jumps |= row.timing.ends_in_jump;
     text.AddRow(ApiLine(Printable(row.function), Printable(row.caller), row.calls, row.times,
-                        table.run_ns));
+                        table.run_ns, row.timing.ends_in_jump ? kJumps : ""));
     if (!options.verbose) continue;
     for (const ApiThread& thread : row.threads) {
       text.AddRow(ApiLine("", absl::StrCat("  ", Printable(thread.name)), thread.calls,
-                          thread.times, table.run_ns));
+                          thread.times, table.run_ns, ""));
     }
   }
   std::string result = text.Render(kApiIndent);
@@ -95,6 +100,9 @@ std::string RenderApis(const ApiTable& table, const profile::Profile& profile,
   }
   if (any_untimed) {
     result += "  -: the ends of these calls are not seen, so they have no time\n";
+  }
+  if (any_jumps) {
+    absl::StrAppend(&result, "  ", kJumps, ": to another function, whose time is not in it\n");
   }
   return result + UntimedApis(table.rows, shown);
 }

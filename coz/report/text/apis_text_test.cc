@@ -6,6 +6,7 @@
 namespace coz::report {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -16,7 +17,8 @@ ApiTable SmallTable() {
                         "server",
                         12345,
                         {12340, 500'000'000, 400'000'000},
-                        {{"io", 12345, {12340, 500'000'000, 400'000'000}}}});
+                        {{"io", 12345, {12340, 500'000'000, 400'000'000}}},
+                        {/*is_timed=*/true, /*ends_in_jump=*/false}});
   table.rows.push_back({"libz.so.1!crc32", "libpng.so", 7, {}, {{"main", 7, {}}}});
   return table;
 }
@@ -29,6 +31,24 @@ TEST(ApisTextTest, ShowsARowForEachFunctionAndCaller) {
             "  -: the ends of these calls are not seen, so they have no time\n"
             "  libz.so.1!deflate from server: 5 of 12,345 calls have no time, as they were open at "
             "the end, or were left by an exception or longjmp\n");
+}
+
+TEST(ApisTextTest, MarksTimesThatEndWithAJump) {
+  ApiTable table = SmallTable();
+  EXPECT_THAT(RenderApis(table, {}, {}), Not(HasSubstr("jump:")));
+  table.rows[0].timing.ends_in_jump = true;
+  EXPECT_THAT(
+      RenderApis(table, {}, {}),
+      AllOf(HasSubstr("40.5 us  ends in a jump\n"),
+            HasSubstr("\n  ends in a jump: to another function, whose time is not in it\n")));
+}
+
+TEST(ApisTextTest, SaysThatAllCallsAreWithoutATime) {
+  ApiTable table = SmallTable();
+  table.rows[1].timing.is_timed = true;
+  EXPECT_THAT(
+      RenderApis(table, {}, {}),
+      AllOf(Not(HasSubstr("  -: ")), HasSubstr("crc32 from libpng.so: 7 of 7 calls have no")));
 }
 
 TEST(ApisTextTest, ShowsThreadsWhereItIsVerbose) {

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "coz/report/text/call_figures.h"
 #include "coz/report/wording/text_layout.h"
 
@@ -139,10 +140,12 @@ std::string RenderCounters(const CounterTable& shown, const ThreadTable& table,
   return result;
 }
 
-// Of calls whose end was not seen.
+// Of calls whose end was not seen, or whose time ends with a jump.
 std::string UntimedText(const ThreadTable& table, const std::vector<size_t>& timed) {
   std::string text;
+  std::vector<std::string> jumping;
   for (const size_t counter : timed) {
+    if (table.timing[counter].ends_in_jump) jumping.push_back(Printable(table.counters[counter]));
     const uint64_t calls = table.total.visits[counter];
     const uint64_t ended = table.total.times[counter].calls;
     if (ended >= calls) continue;
@@ -151,7 +154,10 @@ std::string UntimedText(const ThreadTable& table, const std::vector<size_t>& tim
                     " calls have no time, as they were open at the end, or were left by an "
                     "exception or longjmp\n");
   }
-  return text;
+  if (jumping.empty()) return text;
+  return absl::StrCat(text, "  ", absl::StrJoin(jumping, ", "),
+                      jumping.size() == 1 ? " ends" : " end",
+                      " in a jump to another function, whose time is not in it\n");
 }
 
 std::string CounterTexts(const ThreadTable& table, const std::vector<const ThreadRow*>& rows,
@@ -160,7 +166,7 @@ std::string CounterTexts(const ThreadTable& table, const std::vector<const Threa
   std::vector<size_t> timed;
   for (size_t i = 0; i < table.counters.size(); ++i) {
     visits.counters.push_back(i);
-    if (table.total.times.size() > i && table.total.times[i].calls != 0) timed.push_back(i);
+    if (table.timing[i].is_timed) timed.push_back(i);
   }
   std::string text = absl::StrCat("\n", RenderCounters(visits, table, rows, options));
   if (timed.empty()) return text;

@@ -34,6 +34,7 @@ ThreadRow Row(const std::string& name, int32_t tid, uint64_t samples,
 ThreadTable SmallTable() {
   ThreadTable table;
   table.counters = {"ns::Read(int)", "f"};
+  table.timing.resize(2);
   ThreadGroup io;
   io.threads = {Row("io", 11, 800, {1234567, 3}), Row("io", 12, 100, {10, 0})};
   io.sum = Row("io", 0, 900, {1234577, 3});
@@ -99,6 +100,7 @@ TEST(ThreadsTextTest, NamesAreMadeHarmless) {
 
 TEST(ThreadsTextTest, ShowsTheTimesOfFunctionsThatAreTimed) {
   ThreadTable table = SmallTable();
+  table.timing[1].is_timed = true;
   table.total.times[1] = {3, 2'500'000'000, 1'250'000'000};
   table.groups[0].sum.times[1] = {3, 2'500'000'000, 1'250'000'000};
   const std::string text = RenderThreads(table, {});
@@ -109,6 +111,22 @@ TEST(ThreadsTextTest, ShowsTheTimesOfFunctionsThatAreTimed) {
                               "  CPU time     all      io  main\n"
                               "  f         1.25 s  1.25 s     -\n"
                               "  f: 1 of 4 calls have no time, as they were open at the end"));
+}
+
+TEST(ThreadsTextTest, SaysThatAllCallsAreWithoutATime) {
+  ThreadTable table = SmallTable();
+  EXPECT_THAT(RenderThreads(table, {}), Not(HasSubstr("no time"))) << "only counted";
+  table.timing[1].is_timed = true;
+  EXPECT_THAT(RenderThreads(table, {}), HasSubstr("  f: 4 of 4 calls have no time, as they were"));
+}
+
+TEST(ThreadsTextTest, SaysWhichTimesEndWithAJump) {
+  ThreadTable table = SmallTable();
+  table.timing[1] = {true, true};
+  EXPECT_THAT(RenderThreads(table, {}),
+              HasSubstr("\n  f ends in a jump to another function, whose time is not in it\n"));
+  table.timing[0] = {true, true};
+  EXPECT_THAT(RenderThreads(table, {}), HasSubstr("  ns::Read(int), f end in a jump to another"));
 }
 
 TEST(ThreadsTextTest, SaysThatThereAreNone) {

@@ -216,6 +216,7 @@ void ApiFunctions::AddFunction(shared::ControlBlock* control, const Function& fu
   absl::SNPrintF(written.name, sizeof(written.name), "%s", full_name);
   written.point = function.point;
   const std::vector<TimedEnd> ends = EndsOf(entry, plans, has_restartable_code);
+  written.ends_in_jump = EndsInJump(ends) ? 1 : 0;
   written.latency = ends.empty() ? 0 : function.latency;
   control->api.count.store(++count_, std::memory_order_release);
   if (ends.empty() && function.latency != 0) left_out->latency.insert(name);

@@ -230,6 +230,8 @@ void CountedFunctions::AddPatches(shared::ControlBlock* control, const Function&
   PlaceEdge end;
   const std::optional<uint32_t> number =
       function.is_timed ? TakeTimedFunction(function.slot, control) : std::nullopt;
+  control->points[function.slot].ends_in_jump.store(
+      number.has_value() && EndsInJump(function.ends) ? 1 : 0, std::memory_order_relaxed);
   if (number.has_value()) {
     begin = {PlaceEdge::Kind::kBegin, function.slot << 8 | *number, {0, 0}};
     end = {PlaceEdge::Kind::kEnd, *number, {0, 0}};

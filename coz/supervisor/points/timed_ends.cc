@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -30,6 +31,10 @@ int DifficultyOf(const patch::PlacePlan& plan) {
 
 }  // namespace
 
+bool EndsInJump(const std::vector<TimedEnd>& ends) {
+  return std::any_of(ends.begin(), ends.end(), [](const TimedEnd& end) { return end.is_jump; });
+}
+
 std::string FindTimedEnds(const PlaceInFile& place, bool has_restartable_code,
                           std::vector<TimedEnd>* ends) {
   const points::CodePlace& code = place.code;
@@ -45,7 +50,7 @@ std::string FindTimedEnds(const PlaceInFile& place, bool has_restartable_code,
     int chosen_difficulty = kNotPossible;
     std::string why;
     for (const patch::FunctionEnd& candidate : candidates) {
-      TimedEnd end = {place, {}, candidate.frame};
+      TimedEnd end = {place, {}, candidate.frame, candidate.is_jump};
       end.place.code.file_offset = code.function_offset + candidate.offset;
       end.plans = PlanInFile(place.file, end.place.code, has_restartable_code);
       if (why.empty()) why = end.plans.best.why_none;

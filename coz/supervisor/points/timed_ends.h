@@ -22,7 +22,11 @@ struct TimedEnd {
   PlaceInFile place;
   PlacePlans plans;
   patch::FrameRule frame;
+  bool is_jump;  // to another function, whose time is not in that of the call
 };
+
+// Whether one of them is a jump.
+bool EndsInJump(const std::vector<TimedEnd>& ends);
 
 // Adds them to `ends`.
 std::string FindTimedEnds(const PlaceInFile& place, bool has_restartable_code,

@@ -343,7 +343,7 @@ class Supervisor : public experiment::ExperimentSink {
     scheduler_->Finish();
     const experiment::TargetSnapshot last = target_->Read();
     recorder_->WriteProcesses(*processes_, /*replaced=*/0);
-    recorder_->WriteThreads(threads_->Threads(), ThreadCounterNames(block()));
+    recorder_->WriteThreads(threads_->Threads(), ThreadCounters(block()));
     recorder_->WriteEnd(profile::END_REASON_TARGET_EXITED, ExitState(), last, SwitchLoad(),
                         shared::ReadRunCounters(block().counters), {});
     Check();

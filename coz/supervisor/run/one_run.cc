@@ -637,7 +637,7 @@ RunResult Run::Finish() {
   const experiment::TargetSnapshot last = target_->Read();
   recorder_->WriteProcesses(*processes_, attached_ != nullptr ? attached_->replaced() : 0);
   const std::vector<ThreadUse> threads = threads_->Threads();
-  recorder_->WriteThreads(threads, ThreadCounterNames(control_.block()));
+  recorder_->WriteThreads(threads, ThreadCounters(control_.block()));
   recorder_->WriteEnd(reason, result.exit, last, SwitchesOfRun(last), counters,
                       neighbours_.Busiest(kMostNeighbours));
   SayWhatIsMissing(threads);

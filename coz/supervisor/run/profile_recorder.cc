@@ -408,7 +408,7 @@ void ProfileRecorder::WriteProcesses(const ProcessWatch& watch, size_t replaced)
 }
 
 void ProfileRecorder::WriteThreads(const std::vector<ThreadUse>& threads,
-                                   const std::vector<std::string>& counters) {
+                                   const std::vector<ThreadCounter>& counters) {
   profile::Profile chunk;
   AddThreads(threads, counters, session_, start_ns_, &chunk);
   Append(chunk);

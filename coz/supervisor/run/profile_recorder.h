@@ -74,7 +74,7 @@ class ProfileRecorder {
 
   // What its threads have done. `counters`: names of the places that `visits` are of.
   void WriteThreads(const std::vector<ThreadUse>& threads,
-                    const std::vector<std::string>& counters);
+                    const std::vector<ThreadCounter>& counters);
 
   // All that this run and earlier ones have written, merged.
   const profile::Profile& written() const { return written_; }

@@ -10,8 +10,8 @@
 namespace coz::supervisor {
 namespace {
 
-void AddThread(const ThreadUse& thread, const std::vector<std::string>& counters, uint64_t start_ns,
-               profile::Thread* written) {
+void AddThread(const ThreadUse& thread, const std::vector<ThreadCounter>& counters,
+               uint64_t start_ns, profile::Thread* written) {
   written->set_pid(thread.pid);
   written->set_tid(thread.tid);
   written->set_name(thread.name);
@@ -23,7 +23,7 @@ void AddThread(const ThreadUse& thread, const std::vector<std::string>& counters
   written->set_cpu_ns(thread.cpu_ns);
   written->set_left_out(!thread.is_in_scope);
   for (size_t i = 0; i < std::min(thread.visits.size(), counters.size()); ++i) {
-    if (thread.visits[i] == 0 || counters[i].empty()) continue;
+    if (thread.visits[i] == 0 || counters[i].name.empty()) continue;
     written->add_counter(static_cast<uint32_t>(i + 1));
     written->add_visits(thread.visits[i]);
   }
@@ -38,20 +38,23 @@ void AddThread(const ThreadUse& thread, const std::vector<std::string>& counters
 
 }  // namespace
 
-void AddThreads(const std::vector<ThreadUse>& threads, const std::vector<std::string>& counters,
+void AddThreads(const std::vector<ThreadUse>& threads, const std::vector<ThreadCounter>& counters,
                 uint64_t session, uint64_t start_ns, profile::Profile* profile) {
   for (size_t i = 0; i < counters.size(); ++i) {
-    if (counters[i].empty()) continue;
+    const std::string& name = counters[i].name;
+    if (name.empty()) continue;
     profile::ThreadCounter* counter = profile->add_thread_counter();
     counter->set_session(session);
     counter->set_id(static_cast<uint32_t>(i + 1));
-    const size_t separator = counters[i].find(shared::kApiSeparator);
+    counter->set_timed(counters[i].is_timed);
+    counter->set_ends_in_jump(counters[i].ends_in_jump);
+    const size_t separator = name.find(shared::kApiSeparator);
     if (separator == std::string::npos) {
-      counter->set_name(ValidUtf8(counters[i]));
+      counter->set_name(ValidUtf8(name));
       continue;
     }
-    counter->set_api_function(ValidUtf8(counters[i].substr(0, separator)));
-    counter->set_api_caller(ValidUtf8(counters[i].substr(separator + 1)));
+    counter->set_api_function(ValidUtf8(name.substr(0, separator)));
+    counter->set_api_caller(ValidUtf8(name.substr(separator + 1)));
     counter->set_name(absl::StrCat(counter->api_function(), " from ", counter->api_caller()));
   }
   for (const ThreadUse& thread : threads) {

@@ -18,8 +18,8 @@
 
 namespace coz::supervisor {
 
-// `counters`: names of the places that `visits` are of; those without a name are left out.
-void AddThreads(const std::vector<ThreadUse>& threads, const std::vector<std::string>& counters,
+// `counters`: the places that `visits` are of; those without a name are left out.
+void AddThreads(const std::vector<ThreadUse>& threads, const std::vector<ThreadCounter>& counters,
                 uint64_t session, uint64_t start_ns, profile::Profile* profile);
 
 }  // namespace coz::supervisor

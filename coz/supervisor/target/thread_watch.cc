@@ -148,8 +148,8 @@ void AddLost(const shared::EndedThreads& ring, std::vector<ThreadUse>* threads) 
 
 }  // namespace
 
-std::vector<std::string> ThreadCounterNames(const shared::ControlBlock& control) {
-  std::vector<std::string> names;
+std::vector<ThreadCounter> ThreadCounters(const shared::ControlBlock& control) {
+  std::vector<ThreadCounter> counters;
   std::set<std::string> progress;
   for (const shared::PointSlot& point : control.points) {
     if (point.state.load(std::memory_order_acquire) != shared::PointState::kReady) break;
@@ -157,15 +157,22 @@ std::vector<std::string> ThreadCounterNames(const shared::ControlBlock& control)
         point.is_released.load(std::memory_order_relaxed) == 0 &&
         (point.kind == shared::PointKind::kThroughput || point.kind == shared::PointKind::kPlace ||
          point.kind == shared::PointKind::kApi);
-    names.push_back(is_counted ? SharedText(point.name) : "");
-    if (is_counted && point.kind == shared::PointKind::kThroughput) progress.insert(names.back());
+    ThreadCounter& counter = counters.emplace_back();
+    counter.ends_in_jump = point.ends_in_jump.load(kRelaxed) != 0;
+    if (!is_counted) continue;
+    counter.name = SharedText(point.name);
+    if (point.kind == shared::PointKind::kThroughput) progress.insert(counter.name);
   }
   // A function that is progress and ends a pair, too, has two counters for the same visits.
-  for (size_t i = 0; i < names.size(); ++i) {
+  for (size_t i = 0; i < counters.size(); ++i) {
     const bool is_place = control.points[i].kind == shared::PointKind::kPlace;
-    if (is_place && progress.count(names[i]) != 0) names[i].clear();
+    if (is_place && progress.count(counters[i].name) != 0) counters[i].name.clear();
   }
-  return names;
+  for (const std::atomic<uint32_t>& function : control.timed_functions) {
+    const uint32_t point = function.load(kRelaxed);
+    if (point != 0 && point <= counters.size()) counters[point - 1].is_timed = true;
+  }
+  return counters;
 }
 
 std::vector<ThreadUse> ReadThreads(const shared::ControlBlock& control) {

@@ -43,9 +43,15 @@ struct ThreadUse {
   std::vector<TimedCalls> timed;  // in the order of the functions
 };
 
-// Names of the places that are counted for each thread, by the index of the point slot. Those of
-// pairs are empty. That of a function of a library by caller has shared::kApiSeparator in it.
-std::vector<std::string> ThreadCounterNames(const shared::ControlBlock& control);
+// A place that is counted for each thread.
+struct ThreadCounter {
+  std::string name;  // that of a function of a library by caller has shared::kApiSeparator in it
+  bool is_timed = false;
+  bool ends_in_jump = false;  // to another function, whose time is not in its own
+};
+
+// By the index of the point slot. The names of pairs are empty.
+std::vector<ThreadCounter> ThreadCounters(const shared::ControlBlock& control);
 
 // Threads that run, and the last ones that have ended.
 std::vector<ThreadUse> ReadThreads(const shared::ControlBlock& control);

@@ -149,15 +149,35 @@ TEST_F(ThreadWatchTest, AnEntryThatIsBeingWrittenIsAwaited) {
   EXPECT_EQ(control_->ended_threads.read, 2u);
 }
 
+std::vector<std::string> CounterNames(const shared::ControlBlock& control) {
+  std::vector<std::string> names;
+  for (const ThreadCounter& counter : ThreadCounters(control)) names.push_back(counter.name);
+  return names;
+}
+
 TEST_F(ThreadWatchTest, PairsAreNoCounters) {
-  EXPECT_EQ(ThreadCounterNames(*control_), (std::vector<std::string>{"", "requests"}));
+  EXPECT_EQ(CounterNames(*control_), (std::vector<std::string>{"", "requests"}));
 }
 
 // Where a pair ends at a progress point, both count its visits.
 TEST_F(ThreadWatchTest, APlaceThatIsProgressIsOneCounter) {
   AddPoint("begin", shared::PointKind::kPlace);
   AddPoint("requests", shared::PointKind::kPlace);
-  EXPECT_EQ(ThreadCounterNames(*control_), (std::vector<std::string>{"", "requests", "begin", ""}));
+  EXPECT_EQ(CounterNames(*control_), (std::vector<std::string>{"", "requests", "begin", ""}));
+}
+
+TEST_F(ThreadWatchTest, AFunctionIsTimedWhetherItsCallsHaveEndedOrNot) {
+  AddPoint("f", shared::PointKind::kPlace);
+  AddPoint("g", shared::PointKind::kPlace);
+  control_->timed_functions[0] = 2 + 1;
+  control_->points[2].ends_in_jump = 1;
+  control_->timed_functions[1] = 999;  // hostile
+  const std::vector<ThreadCounter> counters = ThreadCounters(*control_);
+  ASSERT_EQ(counters.size(), 4u);
+  EXPECT_TRUE(counters[2].is_timed);
+  EXPECT_TRUE(counters[2].ends_in_jump);
+  EXPECT_FALSE(counters[3].is_timed);
+  EXPECT_FALSE(counters[3].ends_in_jump);
 }
 
 TEST_F(ThreadWatchTest, KnowsItselfHowFarItHasRead) {
@@ -235,7 +255,7 @@ TEST_F(ThreadWatchTest, ALookTakesNoMoreEntriesThanTheRingHas) {
 TEST_F(ThreadWatchTest, ANameWithoutAnEndIsNoLongerThanItsRoom) {
   memset(&control_->points[1].name[0], 'a', sizeof(control_->points[1].name));
   control_->points[1].shared.count = 0x6161616161616161;
-  EXPECT_EQ(ThreadCounterNames(*control_)[1], std::string(shared::kPointNameBytes, 'a'));
+  EXPECT_EQ(CounterNames(*control_)[1], std::string(shared::kPointNameBytes, 'a'));
 }
 
 }  // namespace
