@@ -222,8 +222,8 @@ absl::Status CheckProgram(const Facts& facts) {
   }
   return absl::UnimplementedError(Refusal(
       facts,
-      "it is statically linked, so that no library can be loaded into it; link it without -static, "
-      "and see: ldd %s",
+      "it is statically linked, so that no library can be loaded into it; link it without -static "
+      "or -static-pie, and see: ldd %s",
       facts.executable));
 }
 

@@ -204,6 +204,11 @@ bool IsGoProgram(const std::string& path) {
   return elf != nullptr && elf_kind(elf.get()) == ELF_K_ELF && ReadLoading(elf.get()).is_go;
 }
 
+const char* StaticRemedy(const BinaryInfo& info) {
+  if (info.is_go) return kGoRemedy;
+  return info.is_position_independent ? "link it without -static-pie" : "link it without -static";
+}
+
 absl::Status CheckProfilable(const BinaryInfo& info, bool needs_debug_info) {
   switch (info.kind) {
     case BinaryInfo::Kind::kScript:
@@ -222,7 +227,7 @@ absl::Status CheckProfilable(const BinaryInfo& info, bool needs_debug_info) {
   if (info.is_static) {
     return absl::FailedPreconditionError(absl::StrFormat(
         "%s is statically linked, so the profiler's library cannot be loaded into it; %s",
-        info.path, info.is_go ? kGoRemedy : "link it without -static"));
+        info.path, StaticRemedy(info)));
   }
   if (!info.foreign_loader.empty()) {
     return absl::FailedPreconditionError(absl::StrFormat(

@@ -68,6 +68,9 @@ bool IsGoProgram(const std::string& path);
 inline constexpr char kGoRemedy[] =
     "build it with: CGO_ENABLED=1 go build, and import _ \"runtime/cgo\" in package main";
 
+// What to do where the program `is_static`.
+const char* StaticRemedy(const BinaryInfo& info);
+
 // OK if the runtime can be preloaded and, where `needs_debug_info`, lines can be known.
 absl::Status CheckProfilable(const BinaryInfo& info, bool needs_debug_info = true);
 

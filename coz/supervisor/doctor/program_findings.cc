@@ -38,7 +38,7 @@ Finding FileKind(const ProgramFacts& facts) {
   if (info.is_static) {
     return {Grade::kProblem, "file",
             "statically linked, so the profiler's library cannot be loaded into it",
-            info.is_go ? sourcemap::kGoRemedy : "link it without -static"};
+            sourcemap::StaticRemedy(info)};
   }
   if (!info.foreign_loader.empty()) {
     return {
@@ -135,7 +135,8 @@ Finding DebugInformation(const ProgramFacts& facts) {
                       absl::StrJoin(versions, " and "), 100 * covered);
   constexpr double kMost = 0.5;
   if (facts.debug.splits_missing > 0) return MissingSplits(facts.debug, what);
-  if (covered >= kMost) return {Grade::kGood, "debug info", what, ""};
+  // The C library's code is in it, and seldom has any.
+  if (covered >= kMost || info.is_static) return {Grade::kGood, "debug info", what, ""};
   return {Grade::kWarning, "debug info", what, "build all of what is yours with -g"};
 }
 
