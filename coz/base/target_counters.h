@@ -24,11 +24,12 @@
   X(lost_samples, sampler.dropped)      /* by the sampler or the full ring */     \
   X(lost_periods, sampler.lost_periods) /* of CPU time, ended without a sample */ \
   X(unsampled_ns, sampler.unsampled_ns) /* of ended threads since their last period's end */
-#define COZ_EXPERIMENT_COUNTERS(X)                                                                \
-  COZ_PUBLISHED_EXPERIMENT_COUNTERS(X)                                                            \
-  X(unmapped_samples)     /* no line table yet, or code of no file */                             \
-  X(spinning_samples)     /* of all, in loops that wait on their CPU; no wrapped call tells it */ \
-  X(other_thread_samples) /* of threads that are not in scope, in any code */
+#define COZ_EXPERIMENT_COUNTERS(X)                                                            \
+  COZ_PUBLISHED_EXPERIMENT_COUNTERS(X)                                                        \
+  X(unmapped_samples) /* no line table yet, or code of no file */                             \
+  X(spinning_samples) /* of all, in loops that wait on their CPU; no wrapped call tells it */ \
+  X(spinning_outside_samples) /* of these, in code out of scope, a library's mostly */        \
+  X(other_thread_samples)     /* of threads that are not in scope, in any code */
 
 // Reported for a whole run, if at all.
 #define COZ_PUBLISHED_RUN_COUNTERS(X) \

@@ -423,6 +423,19 @@ TEST(ReportTest, SaysThatASourceWasChangedSinceItWasMeasured) {
               HasSubstr("note: edited.cc was changed after the profile was begun, so its lines"));
 }
 
+TEST(ReportTest, LoopsOfALibraryAreNotTheUsersToChange) {
+  profile::Profile made = FourLines();
+  for (profile::Experiment& experiment : *made.mutable_experiment()) {
+    experiment.mutable_validity()->set_spinning_samples(experiment.total_samples() / 2);
+  }
+  EXPECT_THAT(ReportOf(made), AllOf(HasSubstr("COZ_PRE_BLOCK"), Not(HasSubstr("OMP_WAIT_POLICY"))));
+  for (profile::Experiment& experiment : *made.mutable_experiment()) {
+    experiment.mutable_validity()->set_spinning_outside_samples(experiment.total_samples() / 3);
+  }
+  EXPECT_THAT(ReportOf(made),
+              AllOf(HasSubstr("OMP_WAIT_POLICY=passive"), Not(HasSubstr("COZ_PRE_BLOCK"))));
+}
+
 TEST(ReportTest, SaysThatTheMachineWasCrowded) {
   profile::Profile made = FourLines();
   EXPECT_THAT(ReportOf(made), Not(HasSubstr("more threads of the program")));

@@ -143,12 +143,17 @@ class SampleSeam {
   bool Spins() {
     const bool tries = ledger_.spinning.TakeTries() >= delay::SpinShare::kTriesOfALoop;
     uint32_t unit = shared::kNoUnit;
-    const bool is_in_file = g_modules.UnitAt(sample_.ip, &unit) != UnitLookup::kUnmapped;
+    const UnitLookup lookup = g_modules.UnitAt(sample_.ip, &unit);
+    const bool is_in_file = lookup != UnitLookup::kUnmapped;
     const bool spins =
         tries ||
         (is_in_file && (delay::IsInSpinLoop(sample_.ip) || delay::IsInPollingLoop(sample_.ip)));
     if (spins && !sample_.is_extra) {
       shared::Add(g_control->counters.spinning_samples, sample_.weight);
+      // The loop that tries may be in scope, around a call of a library.
+      if (!tries && lookup == UnitLookup::kOutOfScope) {
+        shared::Add(g_control->counters.spinning_outside_samples, sample_.weight);
+      }
       shared::AddSpinning(g_control->spinning_units, unit_, sample_.weight);
     }
     return spins;

@@ -63,6 +63,7 @@ ExperimentRow FiguresOf(const profile::Experiment& record) {
   row.throttled = validity.throttled();
   row.unsampled_ns = validity.unsampled_ns();
   row.spinning_samples = validity.spinning_samples();
+  row.spinning_outside_samples = validity.spinning_outside_samples();
   row.runnable_threads_average = validity.runnable_threads_average();
   row.threads_beside_average = validity.threads_beside_average();
   row.cpus = validity.cpus();

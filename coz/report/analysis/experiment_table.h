@@ -111,6 +111,7 @@ struct ExperimentRow {
   uint64_t throttled = 0;
   uint64_t unsampled_ns = 0;
   uint64_t spinning_samples = 0;
+  uint64_t spinning_outside_samples = 0;
   double runnable_threads_average = 0;
   double threads_beside_average = 0;
   uint32_t cpus = 0;

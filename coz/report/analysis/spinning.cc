@@ -25,6 +25,7 @@ std::vector<size_t> UnitsThatSpin(const std::vector<UnitRow>& all) {
 
 Spinning FindSpinning(const ExperimentTable& table) {
   double spinning = 0;
+  double outside = 0;
   double samples = 0;
   int crowded = 0;
   int baselines = 0;
@@ -33,10 +34,12 @@ Spinning FindSpinning(const ExperimentTable& table) {
     baselines += static_cast<int>(row.pooled);
     if (row.IsCrowded()) crowded += static_cast<int>(row.pooled);
     spinning += static_cast<double>(row.spinning_samples);
+    outside += static_cast<double>(row.spinning_outside_samples);
     samples += static_cast<double>(row.total_samples);
   }
   Spinning found;
   if (samples > 0) found.share = spinning / samples;
+  found.is_outside = outside > spinning / 2;
   if (2 * crowded > baselines) found.freed = found.share;
   found.units = UnitsThatSpin(table.units);
   return found;

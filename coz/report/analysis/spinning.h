@@ -18,7 +18,8 @@
 namespace coz::report {
 
 struct Spinning {
-  double share = 0;  // of the samples
+  double share = 0;         // of the samples
+  bool is_outside = false;  // most of these loops are in code out of scope
   // About the gain if these loops gave up their CPUs, for which other threads of the program are
   // queued; 0: most baselines have no queue.
   double freed = 0;

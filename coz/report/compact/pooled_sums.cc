@@ -43,6 +43,8 @@ void AddValidity(const profile::Validity& one, profile::Validity* sum) {
   sum->set_pause_cpu_ns(sum->pause_cpu_ns() + one.pause_cpu_ns());
   sum->set_imposed_ns(sum->imposed_ns() + one.imposed_ns());
   sum->set_realtime_threads(std::max(sum->realtime_threads(), one.realtime_threads()));
+  sum->set_spinning_outside_samples(sum->spinning_outside_samples() +
+                                    one.spinning_outside_samples());
   sum->set_other_thread_samples(sum->other_thread_samples() + one.other_thread_samples());
   sum->set_threads_beside_average(sum->threads_beside_average() + one.threads_beside_average());
   // NaN: unknown, which is never crowded.

@@ -252,11 +252,17 @@ void AddSpinning(const ExperimentTable& table, std::vector<std::string>* notes) 
   constexpr size_t kMostSaid = 3;
   const Spinning spinning = FindSpinning(table);
   if (spinning.share <= kWorthSaying) return;
+  // A library's loop is not the user's to change.
+  const char* const remedy =
+      spinning.is_outside
+          ? "if they are OpenMP's, OMP_WAIT_POLICY=passive (of libomp also KMP_BLOCKTIME=0) "
+            "makes them sleep"
+          : "COZ_PRE_BLOCK and COZ_POST_BLOCK around the loop tell coz exactly";
   notes->push_back(absl::StrFormat(
       "%.0f %% of the samples fell into loops that wait for something on their CPU; how long they "
       "wait is guessed from samples, so lines that end such waits are less certain than they look; "
-      "COZ_PRE_BLOCK and COZ_POST_BLOCK around the loop tell coz exactly",
-      100 * spinning.share));
+      "%s",
+      100 * spinning.share, remedy));
   const UnitNames names(table);
   std::vector<std::string> places;
   for (const size_t unit : spinning.units) {
@@ -266,7 +272,9 @@ void AddSpinning(const ExperimentTable& table, std::vector<std::string>* notes) 
                                     : absl::StrCat(names.Place(unit), " (", detail, ")"));
   }
   if (!places.empty()) {
-    notes->push_back(absl::StrCat("such loops are above all at ", absl::StrJoin(places, ", ")));
+    notes->push_back(absl::StrCat("such loops are above all ",
+                                  spinning.is_outside ? "called by " : "at ",
+                                  absl::StrJoin(places, ", ")));
   }
   if (spinning.freed == 0) return;
   notes->push_back(absl::StrFormat(
