@@ -117,6 +117,13 @@ void PrintProcesses(const supervisor::RunResult& result) {
         "posix_spawn()",
         ProcessesWere(result.processes_unfollowed)));
   }
+  if (result.threads_by_clone > 0) {
+    Say(absl::StrFormat(
+        "%s not profiled, which the program created by clone() itself; no sample of them counts, "
+        "and no pause holds them: to have them in the report, call pthread_create()",
+        result.threads_by_clone == 1 ? "1 thread was"
+                                     : absl::StrCat(result.threads_by_clone, " threads were")));
+  }
 }
 
 }  // namespace

@@ -198,4 +198,10 @@ void CountUnfollowed() {
   shared::Add(g_control->counters.processes_unfollowed);
 }
 
+void BeforeRawThread() {
+  if (g_process == nullptr) return;
+  sampler::PrepareToCreateRawThread();
+  shared::Add(g_control->counters.threads_by_clone);
+}
+
 }  // namespace coz::runtime

@@ -21,6 +21,9 @@ void OnForkInChildProcess();
 // The process makes a child by a system call that does not copy it as fork does.
 void CountUnfollowed();
 
+// The calling thread makes one by a system call of its own. It is not profiled.
+void BeforeRawThread();
+
 }  // namespace coz::runtime
 
 #endif  // COZ_RUNTIME_FORK_H_

@@ -135,6 +135,7 @@ interpose::ThreadHooks RuntimeThreadHooks() {
           OnFork,
           OnForkInChildProcess,
           CountUnfollowed,
+          BeforeRawThread,
           sampler::LeaveOutCpuTime,
           sampler::ReadQueueClock,
           HighestLocalDelay,

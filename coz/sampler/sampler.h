@@ -140,6 +140,10 @@ void StopThreadSampling();
 // nothing where threads live long.
 void PrepareToCreateThread();
 
+// Before the calling thread creates another by a system call of its own, which may run with the
+// calling one's thread-local data: samples of such a thread count for nothing.
+void PrepareToCreateRawThread();
+
 // From now on CPU timers sample this process's threads. For programs in which perf events cost too
 // much, as the kernel sets them anew at each switch between processes. True for the one caller that
 // begins the change. It then calls SampleThreadByTimer for each other thread, but for those that

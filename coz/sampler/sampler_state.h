@@ -55,6 +55,8 @@ struct SampledProcess {
   SampleCallback callback = nullptr;
   ForeignSignalCallback foreign_signal = nullptr;
   OwnTrapCallback own_trap = nullptr;
+  // Threads may run with the thread-local data of another one.
+  std::atomic<bool> has_raw_threads{false};
   SharedEvent* shared_event = nullptr;
   const SuspensionCount* suspensions = nullptr;
   AtomicCounters counters;

@@ -2,6 +2,7 @@
 
 #include <linux/futex.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -46,6 +47,33 @@ TEST_P(SamplerTest, WeightsAddUpToCpuTimeInPeriods) {
   EXPECT_NEAR(static_cast<double>(counters.weight + counters.lost_periods), periods,
               tolerance * periods + 8);
   EXPECT_GT(counters.weight, periods / 2);
+}
+
+std::atomic<bool> raw_thread_has_ended{false};
+
+int BurnInRawThread(void*) {
+  BurnInUserCode(100 * kMs);
+  raw_thread_has_ended = true;
+  syscall(SYS_exit, 0);
+  return 0;
+}
+
+TEST_P(SamplerTest, ARawThreadIsNotTakenForTheOneWhoseDataItHas) {
+  ASSERT_EQ(RunInChild([] {
+              Start([](const Sample&) { outcome->values[gettid() == getpid() ? 0 : 1] += 1; });
+              PrepareToCreateRawThread();
+              static char stack[1 << 17];
+              clone(
+                  BurnInRawThread, stack + sizeof(stack),
+                  CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM,
+                  nullptr);
+              BurnInUserCode(100 * kMs);
+              while (!raw_thread_has_ended) sched_yield();
+              StopSampler();
+            }),
+            0);
+  EXPECT_GT(outcome->values[0], 0u);
+  EXPECT_EQ(outcome->values[1], 0u);
 }
 
 TEST_P(SamplerTest, TimeLeftOutIsNotSampled) {

@@ -174,6 +174,11 @@ void StopThreadSampling() {
   }
 }
 
+void PrepareToCreateRawThread() {
+  if (t_thread.tid == 0) t_thread.tid = OwnTid();
+  sampled_process.has_raw_threads.store(true);
+}
+
 void PrepareToCreateThread() {
   if (!sampled_process.enabled.load(std::memory_order_acquire) || !MayKeepDescriptors()) return;
   if (sampled_process.source.load(std::memory_order_relaxed) != SamplingSource::kPerfSigtrap) {

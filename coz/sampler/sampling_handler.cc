@@ -160,6 +160,13 @@ bool IsSecondEvent(const siginfo_t& info) {
   return opened_for != t_thread.tid && t_thread.has_event_from_outside;
 }
 
+// Whether this thread runs with the thread-local data of the one that has created it. Nothing there
+// is its own. Threads that create such ones know their number (PrepareToCreateRawThread).
+bool HasDataOfAnother() {
+  return sampled_process.has_raw_threads.load(std::memory_order_relaxed) && t_thread.tid != 0 &&
+         t_thread.tid != static_cast<int32_t>(RawSyscall(SYS_gettid));
+}
+
 // Sampling is suspended, or was since the thread's last sample.
 bool WasSuspended(uint32_t suspensions) {
   const SamplingSource source = sampled_process.source.load(std::memory_order_relaxed);
@@ -227,7 +234,7 @@ void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
   if (!sampled_process.enabled.load(std::memory_order_acquire) || t_thread.stopped) {
     return EndLateSource(*info);
   }
-  if (IsSecondEvent(*info)) return;
+  if (HasDataOfAnother() || IsSecondEvent(*info)) return;
   const uint32_t suspensions = Suspensions();
   if (WasSuspended(suspensions)) {
     Rest(suspensions);

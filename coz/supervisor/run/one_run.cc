@@ -624,6 +624,7 @@ RunResult Run::Finish() {
   result.processes_elsewhere = counters.processes_elsewhere != 0;
   result.programs_unreachable = counters.programs_unreachable != 0;
   result.processes_unfollowed = static_cast<uint32_t>(counters.processes_unfollowed);
+  result.threads_by_clone = static_cast<uint32_t>(counters.threads_by_clone);
   if (!scheduler_) result.missing_unit = MissingUnit(options_, units_);
   const bool is_interrupted = attached_ != nullptr && inbox_.interrupted();
   const profile::EndReason reason = is_interrupted         ? profile::END_REASON_INTERRUPTED

@@ -112,6 +112,7 @@ struct RunResult {
   bool programs_unreachable = false;  // started after a change of user, root folder or mounts
   UnpreloadedProgram unpreloaded;     // where the program has only started such ones
   uint32_t processes_unfollowed = 0;  // made by a raw clone that shares memory or descriptors
+  uint32_t threads_by_clone = 0;      // made by a raw clone, so not profiled
   std::string missing_unit;  // fixed, given or grouped: no loaded binary in scope has its code
 };
 

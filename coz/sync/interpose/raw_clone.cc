@@ -45,7 +45,11 @@ CloneArguments ArgumentsOf(long number, long a, long b) {
 
 bool CopiesProcess(long number, long a, long b) {
   const CloneArguments arguments = ArgumentsOf(number, a, b);
-  if (!arguments.readable || (arguments.flags & CLONE_THREAD) != 0) return false;
+  if (!arguments.readable) return false;
+  if ((arguments.flags & CLONE_THREAD) != 0) {
+    if (g_hooks.raw_thread != nullptr) g_hooks.raw_thread();
+    return false;
+  }
   constexpr uint64_t kShared = CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_VFORK;
   if ((arguments.flags & kShared) == 0 && !arguments.has_stack) return true;
   // A child of vfork is followed when it becomes another program.

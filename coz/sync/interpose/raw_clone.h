@@ -21,7 +21,7 @@ inline bool IsCloneCall(long number) {
 
 // Whether the call copies the process as fork does: the child has its own memory, descriptors and
 // stack, and returns to the caller of a wrapper. If it makes another kind of process, the hook
-// `unfollowed` is called.
+// `unfollowed` is called, and if it makes a thread, `raw_thread`.
 bool CopiesProcess(long number, long a, long b);
 
 // To be called before such a call, and after it in both processes. `child` is its result.

@@ -51,6 +51,9 @@ struct ThreadHooks {
   // The program is about to make a process that shares memory or descriptors with this one. It
   // cannot be profiled.
   void (*unfollowed)() = nullptr;
+  // The program is about to make a thread by a system call of its own. It has the calling thread's
+  // thread-local data, or some that libc knows nothing of.
+  void (*raw_thread)() = nullptr;
   // The calling thread has paused, and that took `cpu_ns` of its CPU time. May be null.
   void (*paused)(uint64_t cpu_ns) = nullptr;
   // Gives for how long the calling thread has been queued for a CPU in all. Returns false where
