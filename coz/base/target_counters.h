@@ -44,6 +44,7 @@
   X(processes_without_sampling)                                                            \
   X(processes_restricted) /* left the profile, as their own system calls became limited */ \
   X(threads_by_clone)     /* raw ones, with the thread-local data of another thread */     \
+  X(libraries_unloaded)                                                                    \
   X(processes_unfollowed) /* made by a raw clone that shares memory or descriptors */      \
   X(programs_unreachable) /* 1: who started some had changed its user, root or mounts */   \
   X(programs_foreign)     /* 1: some have another C library or 32 bits */                  \

@@ -40,6 +40,7 @@ struct LoadedObjects {
   static constexpr int kMax = 1024;
   int count = 0;
   bool complete = true;
+  uint64_t unloads = 0;  // of any object so far
   struct {
     uint64_t load_bias;
     uint32_t path_hash;
@@ -55,6 +56,7 @@ struct LoadedObjects {
 
 int NoteLoaded(dl_phdr_info* info, size_t, void* opaque) {
   LoadedObjects& loaded = *static_cast<LoadedObjects*>(opaque);
+  loaded.unloads = info->dlpi_subs;
   if (loaded.count == LoadedObjects::kMax) {
     loaded.complete = false;
     return 1;
@@ -80,6 +82,7 @@ struct ProgramSearch {
   uint64_t start = ~uint64_t{0};
   uint64_t end = 0;
   uint64_t load_bias = 0;
+  uint64_t unloads = 0;
   shared::ControlBlock* control;
   void (*data)(shared::ControlBlock&, const void*, const void*);
 };
@@ -88,6 +91,7 @@ struct ProgramSearch {
 int VisitProgram(dl_phdr_info* info, size_t, void* opaque) {
   ProgramSearch& search = *static_cast<ProgramSearch*>(opaque);
   search.load_bias = info->dlpi_addr;
+  search.unloads = info->dlpi_subs;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr)& header = info->dlpi_phdr[i];
     if (header.p_type != PT_LOAD) continue;
@@ -123,6 +127,7 @@ void ModuleMap::AddProgram(shared::ControlBlock* control,
   search.control = control;
   search.data = data;
   dl_iterate_phdr(VisitProgram, &search);
+  unloads_ = search.unloads;
   char path[shared::kModulePathBytes];
   ReadProgramPath(path);
   if (search.end != 0 && Add(search.start, search.end, search.load_bias, path, true)) {
@@ -288,6 +293,11 @@ void ModuleMap::EndUnload() {
   dl_iterate_phdr(NoteLoaded, &loaded);
   // Handlers hold the lock for some microseconds; they never wait for it.
   while (!TryLock()) sched_yield();
+  // Another thread may have looked after this one.
+  if (loaded.unloads > unloads_) {
+    shared::Add(control_->counters.libraries_unloaded, loaded.unloads - unloads_);
+    unloads_ = loaded.unloads;
+  }
   const uint32_t count = count_.load(std::memory_order_relaxed);
   for (uint32_t i = 0; i < count; ++i) {
     LocalModule& module = modules_[i];
@@ -373,13 +383,13 @@ void ModuleMap::TakeAnswer(LocalModule& module) {
 
 UnitLookup ModuleMap::LineAt(uint64_t address, Found* found, uint32_t* line) {
   LocalModule* module = Find(address, found);
-  if (module == nullptr) {
-    if (TryLock()) {
-      if (Find(address, found) == nullptr) Announce(address);
-      Unlock();
-    }
-    return UnitLookup::kUnmapped;
+  if (module == nullptr && TryLock()) {
+    module = Find(address, found);
+    // A file that was loaded before has its answer: it may be gone before the next sample.
+    if (module == nullptr && Announce(address)) module = Find(address, found);
+    Unlock();
   }
+  if (module == nullptr) return UnitLookup::kUnmapped;
   if (found->state == LocalState::kAnnounced && TryLock()) {
     TakeAnswer(*module);
     Unlock();

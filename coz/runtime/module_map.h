@@ -98,6 +98,7 @@ class ModuleMap {
 
   shared::ControlBlock* control_ = nullptr;
   uint32_t program_ = 0;
+  uint64_t unloads_ = 0;  // that the block counts, or that were before
   std::atomic<uint32_t> count_{0};
   std::atomic<uint32_t> unloading_{0};
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;

@@ -139,6 +139,7 @@ void AddEnd(const profile::SessionEnd& one, profile::SessionEnd* sum) {
   sum->set_points_without_slot(sum->points_without_slot() + one.points_without_slot());
   sum->set_modules_without_slot(sum->modules_without_slot() + one.modules_without_slot());
   sum->set_paths_without_slot(sum->paths_without_slot() + one.paths_without_slot());
+  sum->set_libraries_unloaded(sum->libraries_unloaded() + one.libraries_unloaded());
   sum->set_processes_replaced(sum->processes_replaced() + one.processes_replaced());
 }
 

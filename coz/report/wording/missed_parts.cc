@@ -1,11 +1,17 @@
 #include "coz/report/wording/missed_parts.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "coz/report/wording/text_layout.h"
 
 namespace coz::report {
@@ -25,6 +31,37 @@ void AddBrokenUnwinds(uint64_t broken, uint64_t samples, std::vector<std::string
       100 * share));
 }
 
+// What is counted by changed code or breakpoints in libraries.
+std::set<std::string> PlacesInLibraries(const profile::Profile& profile) {
+  std::set<std::string> places;
+  const auto add = [&places](const std::string& name) {
+    if (absl::StrContains(name, "!")) places.insert(Printable(name));
+  };
+  for (const profile::ProgressPoint& point : profile.progress_point()) add(point.name());
+  for (const profile::ThreadCounter& counter : profile.thread_counter()) add(counter.name());
+  for (const profile::Session& session : profile.session()) {
+    for (const std::string& api : session.options().api()) places.insert(Printable(api));
+  }
+  return places;
+}
+
+// Visits until the library is found anew are missed.
+void AddUnloads(const profile::Profile& profile, uint64_t unloads,
+                std::vector<std::string>* notes) {
+  const std::set<std::string> places = PlacesInLibraries(profile);
+  if (unloads == 0 || places.empty()) return;
+  constexpr size_t kMostSaid = 3;
+  const std::vector<std::string> said(
+      places.begin(),
+      std::next(places.begin(), static_cast<ptrdiff_t>(std::min(kMostSaid, places.size()))));
+  notes->push_back(absl::StrCat(
+      "libraries were unloaded ", Times(unloads),
+      ", and visits in one are missed for the first twentieth of a second after it is loaded, so ",
+      absl::StrJoin(said, ", "), places.size() > kMostSaid ? ", …" : "",
+      " may have had more; put COZ_PROGRESS in its source, or keep it loaded, as dlopen with "
+      "RTLD_NODELETE does"));
+}
+
 }  // namespace
 
 std::vector<std::string> NotesOfMissedParts(const profile::Profile& profile) {
@@ -36,10 +73,12 @@ std::vector<std::string> NotesOfMissedParts(const profile::Profile& profile) {
     sum.set_points_without_slot(sum.points_without_slot() + end.points_without_slot());
     sum.set_modules_without_slot(sum.modules_without_slot() + end.modules_without_slot());
     sum.set_paths_without_slot(sum.paths_without_slot() + end.paths_without_slot());
+    sum.set_libraries_unloaded(sum.libraries_unloaded() + end.libraries_unloaded());
     sum.set_processes_replaced(sum.processes_replaced() + end.processes_replaced());
   }
   std::vector<std::string> notes;
   AddBrokenUnwinds(sum.broken_unwinds(), sum.total_samples(), &notes);
+  AddUnloads(profile, sum.libraries_unloaded(), &notes);
   if (sum.processes_replaced() > 0) {
     notes.push_back(absl::StrCat(Counted(sum.processes_replaced(), "process"),
                                  sum.processes_replaced() == 1

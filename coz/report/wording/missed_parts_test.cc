@@ -47,6 +47,18 @@ TEST_F(MissedPartsTest, ProcessesThatBecameOtherProgramsAreNamed) {
   EXPECT_THAT(NotesOfMissedParts(profile_), ElementsAre(HasSubstr("2 processes became other")));
 }
 
+TEST_F(MissedPartsTest, UnloadsMatterToPlacesInLibraries) {
+  end_.set_libraries_unloaded(200);
+  profile_.add_progress_point()->set_name("rounds");
+  EXPECT_THAT(NotesOfMissedParts(profile_), IsEmpty());
+  profile_.add_progress_point()->set_name("pl1.so!plug");
+  EXPECT_THAT(NotesOfMissedParts(profile_),
+              ElementsAre(AllOf(HasSubstr("unloaded 200 times"), HasSubstr("so pl1.so!plug may"),
+                                HasSubstr("COZ_PROGRESS"), HasSubstr("RTLD_NODELETE"))));
+  end_.set_libraries_unloaded(0);
+  EXPECT_THAT(NotesOfMissedParts(profile_), IsEmpty());
+}
+
 TEST_F(MissedPartsTest, EveryFullTableHasItsSentence) {
   end_.set_threads_without_slot(12);
   end_.set_points_without_slot(1);

@@ -458,6 +458,7 @@ void ProfileRecorder::WriteEnd(profile::EndReason reason, const ExitState& exit,
   end->set_points_without_slot(counters.points_without_slot);
   end->set_modules_without_slot(counters.modules_without_slot);
   end->set_paths_without_slot(counters.paths_without_slot);
+  end->set_libraries_unloaded(counters.libraries_unloaded);
   AddOwnWaits(end);
   for (const NeighbourWatch::Neighbour& neighbour : neighbours) {
     profile::Neighbour* written = end->add_neighbour();
