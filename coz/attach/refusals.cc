@@ -312,13 +312,14 @@ bool IsEnding(const StatusFields& status) {
 }
 
 // A tracer that is killed lets its process go as one of the last things that it does.
-void AwaitEndingTracer(pid_t pid) {
+void AwaitEndingTracer(pid_t pid, StatusFields* status) {
   constexpr timespec kBetweenLooks = {0, 1'000'000};
   constexpr int kMostLooks = 5000;
   for (int i = 0; i < kMostLooks; ++i) {
-    const int64_t tracer = NumberIn(ReadStatus(pid), "TracerPid", 0);
+    const int64_t tracer = NumberIn(*status, "TracerPid", 0);
     if (tracer == 0 || !IsEnding(ReadStatus(static_cast<pid_t>(tracer)))) return;
     nanosleep(&kBetweenLooks, nullptr);
+    *status = ReadStatus(pid);
   }
 }
 
@@ -330,7 +331,6 @@ bool HasOnlyFiltersOfContainer(const Facts& facts) {
 }
 
 Facts GatherFacts(pid_t pid, const std::string& library) {
-  AwaitEndingTracer(pid);
   Facts facts;
   facts.pid = pid;
   const std::string folder = absl::StrFormat("/proc/%d", pid);
@@ -340,6 +340,7 @@ Facts GatherFacts(pid_t pid, const std::string& library) {
     NoteUnreadable(folder + "/status", error, &facts);
   }
   facts.status = ParseStatus(status);
+  AwaitEndingTracer(pid, &facts.status);
   if (!CheckState(facts).ok()) return facts;
   facts.our_uid = geteuid();
   const StatusFields ours = ReadStatus(getpid());

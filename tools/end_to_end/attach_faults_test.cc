@@ -97,13 +97,13 @@ TEST(AttachFaultsTest, RefusalsSayWhatCannotBeRead) {
     Fault fault;
     const char* what;
   } kCases[] = {
-      {{Caller::kSupervisor, SYS_openat, EMFILE, 2}, "/status cannot be read: Too many open files"},
-      {{Caller::kSupervisor, SYS_openat, EPERM, 6}, "/exe cannot be read: Operation not"},
-      {{Caller::kSupervisor, SYS_openat, EMFILE, 7}, "/maps cannot be read: Too many open files"},
+      {{Caller::kSupervisor, SYS_openat, EMFILE, 3}, "/status cannot be read: Too many open files"},
+      {{Caller::kSupervisor, SYS_openat, EPERM, 7}, "/exe cannot be read: Operation not"},
+      {{Caller::kSupervisor, SYS_openat, EMFILE, 8}, "/maps cannot be read: Too many open files"},
       {{Caller::kSupervisor, SYS_readlink, EPERM, 3}, "/exe cannot be read"},
       {{Caller::kSupervisor, SYS_readlink, EPERM, 4}, "/ns/pid cannot be read"},
       {{Caller::kSupervisor, SYS_newfstatat, EPERM, 9}, "/libcoz.so cannot be read: Operation not"},
-      {{Caller::kSupervisor, SYS_openat, EMFILE, 10}, "resident: Too many open files; let"},
+      {{Caller::kSupervisor, SYS_openat, EMFILE, 11}, "resident: Too many open files; let"},
       {{Caller::kSupervisor, SYS_pidfd_open, EMFILE, 1}, "ulimit -n"},
       {{Caller::kSupervisor, SYS_pidfd_open, EMFILE, 3}, "(pidfd_open: Too many open files); let"},
       {{Caller::kSupervisor, SYS_process_vm_readv, EPERM, 1}, "its memory cannot be read"},
