@@ -39,8 +39,8 @@ TEST_P(ShortThreadsTest, ThreadsShorterThanAPeriodAreSampledByTheirShareOfIt) {
   EXPECT_NEAR(static_cast<double>(outcome->values[2]), periods, 0.25 * periods);
 }
 
-// The host of a virtual machine may run something else when a period ends, and a period that is late
-// by another one counts once. So one try of three has to be right.
+// The host of a virtual machine may run something else when a period ends, and a period that is
+// late by another one counts once. So one try of three has to be right.
 TEST_P(ShortThreadsTest, RestsOfThreadsOfAFewPeriodsAreWeighed) {
   if (GetParam() != SamplingSource::kPerfSigtrap) {
     GTEST_SKIP() << "only inherited events begin their period with the thread";
