@@ -265,7 +265,8 @@ std::string PlanText(const std::string& plan) {
   return plan;
 }
 
-// All end after the same round. The others are at most one ahead when the first sets it.
+// All that end together do so after the same round. The others are at most one ahead when the first
+// sets it.
 struct LastRound : Shared {
   static constexpr uint64_t kNever = ~uint64_t{0};
   std::atomic<uint64_t> number{kNever};
