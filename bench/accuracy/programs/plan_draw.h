@@ -207,6 +207,12 @@ class PoolDraw : public Draw {
     return std::to_string(first) + (first == last ? "" : "-" + std::to_string(last));
   }
 
+  static std::string AllOf(const std::vector<std::string>& parts) {
+    std::string all;
+    for (const std::string& part : parts) all += part;
+    return all;
+  }
+
   // Work of which a part is on the line.
   void AddStage(const std::string& threads, const std::string& line) {
     const int steps = 1 + Index(3);
@@ -215,13 +221,13 @@ class PoolDraw : public Draw {
       const std::string work = Work(i == of_line ? line : OneOf({"a", "b", "other"}));
       switch (Index(5)) {
         case 0:
-          Add(threads + ":" + Locked() + work + "}");
+          Add(AllOf({threads, ":", Locked(), work, "}"}));
           break;
         case 1:
           Add(threads + ":" + WithNumber("sleep", Uniform(50, 500)));
           [[fallthrough]];
         default:
-          Add(threads + ":" + work);
+          Add(AllOf({threads, ":", work}));
       }
     }
   }
