@@ -49,7 +49,7 @@ std::string WhyNotPreloaded(const supervisor::RunResult& result) {
 
 std::string WhyNothing(const supervisor::RunResult& result) {
   if (!result.runtime_attached) {
-    const std::string rights = WhyNotPreloaded(result);
+    std::string rights = WhyNotPreloaded(result);
     if (!rights.empty()) return rights;
   }
   report::NothingContext context = report::ContextOf(result.profile);
