@@ -43,6 +43,7 @@ struct Arguments {
   // Measure the truth again while the profiler samples the program and pauses nothing. This shows
   // what sampling itself changes.
   bool also_sampled = false;
+  bool also_without_controls = false;
   bool also_attached = false;  // predict again in runs that coz attaches to
   bool awake = false;
   bool crowded = false;
@@ -176,11 +177,14 @@ class Study {
             : "";
     const bool sampled = arguments_.also_sampled;
     const bool attached = arguments_.also_attached;
-    printf("| program | line | speedup | real | spread | predicted | error |%s%s%s%s\n",
-           first.c_str(), attached ? " attached | its error |" : "",
-           sampled ? " sampled | error to that |" : "", peer ? " peer | peer's error |" : "");
-    printf("|---|---|--:|--:|--:|--:|--:|%s%s%s%s\n", first.empty() ? "" : "--:|--:|",
-           attached ? "--:|--:|" : "", sampled ? "--:|--:|" : "", peer ? "--:|--:|" : "");
+    const bool without = arguments_.also_without_controls;
+    printf("| program | line | speedup | real | spread | predicted | error |%s%s%s%s%s\n",
+           first.c_str(), without ? " without controls | its error |" : "",
+           attached ? " attached | its error |" : "", sampled ? " sampled | error to that |" : "",
+           peer ? " peer | peer's error |" : "");
+    printf("|---|---|--:|--:|--:|--:|--:|%s%s%s%s%s\n", first.empty() ? "" : "--:|--:|",
+           without ? "--:|--:|" : "", attached ? "--:|--:|" : "", sampled ? "--:|--:|" : "",
+           peer ? "--:|--:|" : "");
     fflush(stdout);
   }
 
@@ -224,6 +228,10 @@ class Study {
       if (arguments_.HasSessions()) {
         PrintFigure(real, FigureOf(own, &Prediction::after_first_session, i), where,
                     &first_errors_);
+      }
+      if (arguments_.also_without_controls) {
+        PrintFigure(real, FigureOf(own, &Prediction::without_controls, i), where,
+                    &without_controls_errors_);
       }
       if (attached.has_value()) {
         PrintFigure(real, FigureOf(*attached, &Prediction::program_speedups, i), where,
@@ -295,6 +303,13 @@ class Study {
            absl::StrFormat("%d runs stayed disturbed by other programs after %d repetitions",
                            disturbed, reruns));
     }
+    if (arguments_.also_without_controls && own.ok() && own->delay_factor.has_value()) {
+      const report::DelayFactor& factor = *own->delay_factor;
+      Note(one_case, line,
+           absl::StrFormat("delay factor %.3f (%.3f to %.3f) by %d controls, used as %.3f",
+                           factor.measured.value, factor.measured.low, factor.measured.high,
+                           factor.controls, factor.used));
+    }
     if (own.ok() && own->tainted > 0) {
       Note(one_case, line,
            absl::StrFormat("%d of %d experiments set aside", own->tainted, own->experiments));
@@ -308,6 +323,7 @@ class Study {
       first_errors_.Print(
           absl::StrFormat("coz, the first %.0f s", arguments_.SessionSeconds()).c_str());
     }
+    if (arguments_.also_without_controls) without_controls_errors_.Print("coz, without controls");
     if (arguments_.also_attached) attached_errors_.Print("coz, attached");
     if (arguments_.also_sampled) {
       sampled_errors_.Print("coz, to what the program gains while it is sampled");
@@ -320,6 +336,7 @@ class Study {
   const Arguments& arguments_;
   Errors own_errors_;
   Errors first_errors_;
+  Errors without_controls_errors_;
   Errors attached_errors_;
   Errors sampled_errors_;
   Errors peer_errors_;
@@ -372,6 +389,8 @@ int Main(int argc, char** argv) {
                  "seconds of CPU time after which each of them is replaced (default: never)")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--quota", quota, "CPUs that a cgroup allows the programs (default: no quota)");
+  app.add_flag("--without-controls", arguments.also_without_controls,
+               "also what is predicted when controls are left out, and the delay factors");
   app.add_flag("--waits", arguments.waits, "the programs whose waits are made shorter");
   app.add_flag("--wide", arguments.wide,
                "the programs that have as many threads as there are CPUs for them");

@@ -83,13 +83,11 @@ const report::LineAnalysis* FindLine(const report::Analysis& analysis,
   return nullptr;
 }
 
-absl::StatusOr<Prediction> ReadPrediction(const std::string& merged, const Case& one_case,
-                                          const Line& line, const std::vector<double>& speedups,
-                                          bool by_curve) {
-  const absl::StatusOr<report::ReadResult> read = report::ParseProfile(merged, one_case.name);
-  if (!read.ok()) return read.status();
-  const report::ExperimentTable table = report::BuildExperimentTable(read->profile);
-  const report::Analysis analysis = report::Analyze(read->profile, table);
+absl::StatusOr<Prediction> PredictionOf(const profile::Profile& profile, const Case& one_case,
+                                        const Line& line, const std::vector<double>& speedups,
+                                        bool by_curve) {
+  const report::ExperimentTable table = report::BuildExperimentTable(profile);
+  const report::Analysis analysis = report::Analyze(profile, table);
   const report::LineAnalysis* found = FindLine(analysis, table, one_case, line);
   if (found == nullptr) {
     return absl::NotFoundError(
@@ -112,7 +110,24 @@ absl::StatusOr<Prediction> ReadPrediction(const std::string& merged, const Case&
       }
     }
   }
+  if (!table.delay_factors.empty()) prediction.delay_factor = table.delay_factors[0];
   return prediction;
+}
+
+absl::StatusOr<Prediction> ReadPrediction(const std::string& merged, const Case& one_case,
+                                          const Line& line, const std::vector<double>& speedups,
+                                          bool by_curve) {
+  absl::StatusOr<report::ReadResult> read = report::ParseProfile(merged, one_case.name);
+  if (!read.ok()) return read.status();
+  absl::StatusOr<Prediction> whole =
+      PredictionOf(read->profile, one_case, line, speedups, by_curve);
+  if (!whole.ok()) return whole;
+  read->profile.clear_control();
+  const absl::StatusOr<Prediction> without =
+      PredictionOf(read->profile, one_case, line, speedups, by_curve);
+  whole->without_controls.resize(speedups.size());
+  if (without.ok()) whole->without_controls = without->program_speedups;
+  return whole;
 }
 
 std::string Contents(const std::string& path) {

@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "bench/accuracy/cases.h"
 #include "bench/accuracy/program_run.h"
+#include "coz/report/analysis/experiment_table.h"
 #include "coz/report/statistics/statistics.h"
 
 namespace coz::accuracy {
@@ -48,6 +49,9 @@ struct Prediction {
   std::vector<std::optional<report::Estimate>> program_speedups;
   // The same from the first session alone; empty where there was only one.
   std::vector<std::optional<report::Estimate>> after_first_session;
+  // The same without the profile's controls, and what these tell.
+  std::vector<std::optional<report::Estimate>> without_controls;
+  std::optional<report::DelayFactor> delay_factor;
   int experiments = 0;
   int tainted = 0;
   int reruns = 0;

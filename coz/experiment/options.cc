@@ -30,6 +30,11 @@ absl::Status SchedulerOptions::Check() const {
         "A bare interval was to be infinitely long; give at least one for the length of an "
         "experiment.");
   }
+  if (!(delay_share_of_control > 0 && delay_share_of_control < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("Delays were to be %g of a control; give a share above 0 and below 1.",
+                        delay_share_of_control));
+  }
   if (latency_look_ns == 0 || look_ns == 0 || drain_look_ns == 0 || lease_ns <= look_ns * 2) {
     return absl::InvalidArgumentError(
         absl::StrFormat("Looks were %d, %d and %d ns apart with a lease of %d ns; give times above "

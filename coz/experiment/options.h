@@ -74,6 +74,13 @@ struct SchedulerOptions {
   uint64_t bare_intervals_per_experiment_length = 4;
   uint64_t bare_interval_visits = 25;
 
+  // A control is an experiment in which all threads are delayed and nothing is sped up. Its rate by
+  // effective time must be that of baselines, else delays take another time than their own. There is
+  // one for so many experiments, at a random place among them; 0: none. Delays have this share of
+  // its time, as those of a line that matters.
+  uint64_t experiments_per_control = 8;
+  double delay_share_of_control = 0.4;
+
   // Delays begin so long before the measurement; baselines wait alike. Otherwise what threads
   // queued at the old speed would count as an effect of the speedup. Debts of the lead-in are paid
   // within a sampling period of the start. No more than a tenth of the experiment, except where

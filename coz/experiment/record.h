@@ -117,6 +117,10 @@ class ExperimentSink {
   // One that is given up calls OnExperimentDropped.
   virtual void OnBareIntervalStarted(uint64_t /*start_ns*/) {}
   virtual void OnBareInterval(const ExperimentRecord& /*record*/) {}
+  // A control begins, and has been measured (SchedulerOptions::experiments_per_control). Its
+  // record's `unit` and speedups mean nothing. One that is given up calls OnExperimentDropped.
+  virtual void OnControlStarted(uint64_t /*start_ns*/) {}
+  virtual void OnControl(const ExperimentRecord& /*record*/) {}
   // Called once when no progress point has been visited for SchedulerOptions::progress_warning_ns.
   // The wait goes on.
   virtual void OnNoProgress(uint64_t waited_ns) = 0;

@@ -33,7 +33,9 @@ Scheduler::Scheduler(const SchedulerOptions& options, ExperimentTarget* target,
       look_random_(seed_, 2),
       focus_random_(seed_, 3),
       bare_random_(seed_, 4),
+      control_random_(seed_, 5),
       next_bare_(DrawBareInterval()),
+      next_control_(DrawControl()),
       length_(options) {}
 
 uint64_t Scheduler::Step() {
@@ -104,11 +106,31 @@ uint64_t Scheduler::DrawBareInterval() {
   return bare_blocks_++ * block + bare_random_.Below(block);
 }
 
+// Where there are baselines alone, no delay has to be told from another.
+bool Scheduler::MakesControls() const {
+  const std::vector<double>& speedups = options_.fixed_speedups;
+  const bool speeds_up = speedups.empty() || std::any_of(speedups.begin(), speedups.end(),
+                                                         [](double one) { return one > 0; });
+  return options_.experiments_per_control != 0 && !options_.end_to_end && speeds_up;
+}
+
+uint64_t Scheduler::DrawControl() {
+  if (!MakesControls()) return kNever;
+  const uint64_t block = options_.experiments_per_control;
+  return control_blocks_++ * block + control_random_.Below(block);
+}
+
 uint64_t Scheduler::WaitForSample() {
+  in_control_ = false;
   if (next_index_ >= next_bare_) {
     next_bare_ = DrawBareInterval();
     if (target_->SuspendSampling()) return StartBareInterval();
     next_bare_ = kNever;
+  }
+  if (next_index_ >= next_control_ && samples_per_ns_ > 0) {
+    next_control_ = DrawControl();
+    if (StartControl()) return StartLeadIn(target_->Read());
+    next_control_ = kNever;
   }
   const std::optional<UnitId> unit = ChooseUnit();
   if (unit.has_value()) return Begin(*unit, options_.end_to_end ? *run_start_ : target_->Read());
@@ -164,6 +186,17 @@ double Scheduler::ChooseSpeedup(UnitId unit) {
   return decks_.try_emplace(unit, MakeDeck()).first->second.Next(speedup_random_);
 }
 
+bool Scheduler::StartControl() {
+  const double share = options_.delay_share_of_control;
+  const double wanted_ns = share / (1 - share) / samples_per_ns_;
+  plan_ = ExperimentPlan();
+  // As much as the largest speedup takes of one thread, at most.
+  plan_.delay_per_sample_ns =
+      static_cast<uint64_t>(std::min(wanted_ns, static_cast<double>(options_.sampling_period_ns)));
+  deadline_ns_ = target_->NowNs() + options_.lease_ns;
+  return in_control_ = target_->DelayAll(plan_.delay_per_sample_ns, deadline_ns_);
+}
+
 uint64_t Scheduler::Begin(UnitId unit, const TargetSnapshot& start) {
   const uint64_t now_ns = target_->NowNs();
   plan_ = ExperimentPlan();
@@ -175,16 +208,24 @@ uint64_t Scheduler::Begin(UnitId unit, const TargetSnapshot& start) {
   plan_.selected_after_ns = options_.end_to_end ? now_ns - start.now_ns : 0;
   deadline_ns_ = now_ns + options_.lease_ns;
   target_->Select(unit, plan_.delay_per_sample_ns, deadline_ns_);
+  return StartLeadIn(start);
+}
+
+uint64_t Scheduler::StartLeadIn(const TargetSnapshot& start) {
   if (options_.end_to_end || options_.lead_in_ns == 0) return StartMeasuring(start);
   state_ = State::kLeadIn;
-  return now_ns + length_.lead_in_ns();
+  return target_->NowNs() + length_.lead_in_ns();
 }
 
 uint64_t Scheduler::StartMeasuring(const TargetSnapshot& start) {
   recorder_.emplace(plan_, start);
   planned_ns_ = length_.ns();
   state_ = State::kRunning;
-  sink_->OnExperimentStarted(plan_.unit, plan_.virtual_speedup, start.now_ns);
+  if (in_control_) {
+    sink_->OnControlStarted(start.now_ns);
+  } else {
+    sink_->OnExperimentStarted(plan_.unit, plan_.virtual_speedup, start.now_ns);
+  }
   return target_->NowNs();
 }
 
@@ -198,7 +239,7 @@ bool Scheduler::LongEnough(const TargetSnapshot& now) {
     const uint64_t visits = recorder_->BusiestVisits(now);
     if (visits >= options_.min_visits || planned_ns_ >= options_.max_experiment_ns) return true;
     planned_ns_ = std::min(planned_ns_ * 2, options_.max_experiment_ns);
-    if (visits > 0) length_.Grow(planned_ns_);
+    if (visits > 0 && !in_control_) length_.Grow(planned_ns_);
   }
   return false;
 }
@@ -283,9 +324,17 @@ uint64_t Scheduler::End(const TargetSnapshot& end, bool settled) {
   const ExperimentRecord record = recorder_->Finish(options_, end, drain_start_ns_, settled);
   recorder_.reset();
   const uint64_t cooloff_ns = length_.cooloff_ns();
-  if (!options_.end_to_end) length_.Learn(record);
-  ++next_index_;
   state_ = stopping_ || options_.end_to_end ? State::kDone : State::kCooloff;
+  if (in_control_) {
+    sink_->OnControl(record);
+    return end.now_ns + cooloff_ns;
+  }
+  if (!options_.end_to_end) length_.Learn(record);
+  if (record.inserted_delay_ns == 0 && record.elapsed_ns > 0) {
+    samples_per_ns_ =
+        static_cast<double>(record.total_samples) / static_cast<double>(record.elapsed_ns);
+  }
+  ++next_index_;
   sink_->OnExperiment(record);
   return end.now_ns + cooloff_ns;
 }

@@ -92,6 +92,10 @@ class Scheduler {
   uint64_t Begin(UnitId unit, const TargetSnapshot& start);
   bool InBareInterval() const { return state_ == State::kBareLeadIn || state_ == State::kBare; }
   uint64_t DrawBareInterval();
+  uint64_t DrawControl();
+  bool MakesControls() const;
+  bool StartControl();
+  uint64_t StartLeadIn(const TargetSnapshot& start);
   uint64_t NextLook(const TargetSnapshot& now);
   bool BareLongEnough(const TargetSnapshot& now) const;
   bool LongEnough(const TargetSnapshot& now);
@@ -113,6 +117,7 @@ class Scheduler {
   Random look_random_;
   Random focus_random_;
   Random bare_random_;
+  Random control_random_;
 
   State state_ = State::kIdle;
   uint64_t next_step_ns_ = 0;
@@ -125,9 +130,13 @@ class Scheduler {
   uint64_t next_index_ = 0;
   uint64_t bare_blocks_ = 0;  // of experiments begun; each has one bare interval
   uint64_t next_bare_;        // index of the experiment before which the next bare interval comes
-  ExperimentLength length_;   // of experiments to come
-  uint64_t planned_ns_ = 0;   // length of the one in progress
-  uint64_t deadline_ns_ = 0;  // of the target's last Select or Extend
+  uint64_t control_blocks_ = 0;  // the same of controls
+  uint64_t next_control_;
+  bool in_control_ = false;    // what is in progress, as an experiment is
+  double samples_per_ns_ = 0;  // in the last experiment without delays
+  ExperimentLength length_;    // of experiments to come
+  uint64_t planned_ns_ = 0;    // length of the one in progress
+  uint64_t deadline_ns_ = 0;   // of the target's last Select or Extend
   uint64_t drain_start_ns_ = 0;
   uint64_t drain_end_ns_ = 0;                   // gives up then
   std::optional<TargetSnapshot> run_start_;     // end to end: the experiment covers the whole run

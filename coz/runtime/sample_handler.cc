@@ -181,7 +181,7 @@ delay::SampleInput InputOf(uint32_t unit, const sampler::Sample& sample) {
   input.selected_unit = selection.unit;
   input.selected_delay_ns = selection.delay_per_sample_ns;
   input.unit = delay::SampledUnit::kOther;
-  if (selection.Selects(unit)) {
+  if (selection.Selects(unit) || selection.unit == shared::kAllCode) {
     input.unit = delay::SampledUnit::kSelected;
     input.delay_ns = selection.delay_per_sample_ns;
   } else if (given.Selects(unit)) {

@@ -47,6 +47,7 @@ uint64_t UntimedVisits(const ControlBlock& control, uint32_t point) {
 
 uint64_t RiseBy(const delay::GlobalLedger& global, const delay::ThreadLedger& thread,
                 uint64_t delay_ns) {
+  if (delay::DelaysEverybody(global)) return delay_ns;
   const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
   const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
   const uint64_t behind_ns = local_ns < global_ns ? global_ns - local_ns : 0;

@@ -49,7 +49,7 @@ inline constexpr char kControlVariable[] = "COZ_CONTROL";
 inline constexpr char kGuardOnly[] = "guard";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 38;                // of this layout
+inline constexpr uint32_t kControlVersion = 39;                // of this layout
 
 // Address space for the block and the tables behind it. A process maps all of it at its start,
 // because it may lose the right to map more: it may change its user or its root folder, or close

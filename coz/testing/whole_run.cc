@@ -10,6 +10,7 @@ namespace {
 template <typename Add>
 void ForEachRecord(const profile::Profile& profile, Add add) {
   for (const profile::Experiment& experiment : profile.experiment()) add(experiment);
+  for (const profile::Experiment& control : profile.control()) add(control);
   for (const profile::SampleCounts& between : profile.sample_counts()) add(between);
   for (const profile::BareInterval& interval : profile.bare_interval()) add(interval);
 }
@@ -66,6 +67,7 @@ std::map<Key, uint64_t> SamplesBy(const profile::Profile& profile, KeyOf key_of)
   };
   // Bare intervals have no samples.
   for (const profile::Experiment& experiment : profile.experiment()) add(experiment);
+  for (const profile::Experiment& control : profile.control()) add(control);
   for (const profile::SampleCounts& between : profile.sample_counts()) add(between);
   return samples;
 }

@@ -41,6 +41,7 @@ class ThreadGroupsTest : public testing::CozRunTest {
       }
     };
     for (const auto& record : profile.experiment()) add(record);
+    for (const auto& record : profile.control()) add(record);
     for (const auto& record : profile.sample_counts()) add(record);
     return samples;
   }

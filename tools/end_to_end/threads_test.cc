@@ -108,11 +108,13 @@ class ThreadsTest : public testing::CozRunTest {
     }
   }
 
-  // Of units, in experiments and between them.
+  // Of units, in experiments, controls and between them.
   static uint64_t UnitSamples(const profile::Profile& profile) {
     uint64_t sum = 0;
-    for (const auto& record : profile.experiment()) {
-      for (const uint64_t samples : record.unit_samples()) sum += samples;
+    for (const auto* records : {&profile.experiment(), &profile.control()}) {
+      for (const auto& record : *records) {
+        for (const uint64_t samples : record.unit_samples()) sum += samples;
+      }
     }
     for (const auto& record : profile.sample_counts()) {
       for (const uint64_t samples : record.unit_samples()) sum += samples;
@@ -121,7 +123,9 @@ class ThreadsTest : public testing::CozRunTest {
   }
   static uint64_t OtherThreadSamples(const profile::Profile& profile) {
     uint64_t sum = 0;
-    for (const auto& record : profile.experiment()) sum += record.validity().other_thread_samples();
+    for (const auto* records : {&profile.experiment(), &profile.control()}) {
+      for (const auto& record : *records) sum += record.validity().other_thread_samples();
+    }
     for (const auto& record : profile.sample_counts()) sum += record.other_thread_samples();
     return sum;
   }

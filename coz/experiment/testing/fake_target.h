@@ -44,6 +44,8 @@ class FakeTarget : public ExperimentTarget {
   bool never_settles = false;
   bool may_suspend = false;
   double bare_rate = 1;  // visits without samples, for each with them
+  bool may_delay_all = false;
+  int controls = 0;
   int suspensions = 0;
   int resumptions = 0;
   TargetSnapshot counters;
@@ -58,6 +60,14 @@ class FakeTarget : public ExperimentTarget {
     selections.push_back({unit, delay_per_sample_ns, deadline_ns, counters.now_ns});
     last_deadline_ns = deadline_ns;
     selected_ = true;
+    delays_all_ = false;
+  }
+  bool DelayAll(uint64_t delay_per_sample_ns, uint64_t deadline_ns) override {
+    if (!may_delay_all) return false;
+    Select(0, delay_per_sample_ns, deadline_ns);
+    ++controls;
+    delays_all_ = true;
+    return true;
   }
   void Extend(uint64_t deadline_ns) override { last_deadline_ns = deadline_ns; }
   void StopDelays() override {
@@ -122,7 +132,7 @@ class FakeTarget : public ExperimentTarget {
     ++counters.total_samples;
     sampled_ = true;
     if (!selected_) return;
-    share_sum_ += unit_shares.at(selections.back().unit);
+    share_sum_ += delays_all_ ? 1 : unit_shares.at(selections.back().unit);
     if (share_sum_ < 1 - 1e-9) return;
     share_sum_ -= 1;
     ++counters.selected_samples;
@@ -137,6 +147,7 @@ class FakeTarget : public ExperimentTarget {
   double share_sum_ = 0;
   uint64_t to_pause_ns_ = 0;
   bool selected_ = false;
+  bool delays_all_ = false;
   bool suspended_ = false;
   bool sampled_ = false;
 };
@@ -152,6 +163,8 @@ class FakeSink : public ExperimentSink {
   std::vector<ExperimentRecord> records;
   std::vector<ExperimentRecord> bare;
   std::vector<uint64_t> bare_starts_ns;
+  std::vector<ExperimentRecord> controls;
+  std::vector<uint64_t> control_starts_ns;
   int dropped = 0;
   std::vector<uint64_t> no_progress_ns;
 
@@ -162,6 +175,8 @@ class FakeSink : public ExperimentSink {
   void OnExperimentDropped() override { ++dropped; }
   void OnBareIntervalStarted(uint64_t start_ns) override { bare_starts_ns.push_back(start_ns); }
   void OnBareInterval(const ExperimentRecord& record) override { bare.push_back(record); }
+  void OnControlStarted(uint64_t start_ns) override { control_starts_ns.push_back(start_ns); }
+  void OnControl(const ExperimentRecord& record) override { controls.push_back(record); }
   void OnNoProgress(uint64_t waited_ns) override { no_progress_ns.push_back(waited_ns); }
 };
 

@@ -16,6 +16,7 @@
 
 #include "absl/strings/match.h"
 #include "coz/report/analysis/coarse_samples.h"
+#include "coz/report/analysis/delay_factor.h"
 #include "coz/report/analysis/experiment_index.h"
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/analysis/quoted_gain.h"
@@ -37,6 +38,8 @@ constexpr double kPhaseTolerance = 0.05;
 // sure. What is nearer may be chance, in programs without any.
 constexpr double kPossiblePhases = 1.5;
 constexpr double kMaxBaselineWeight = 2;
+// Of the time of a visit; a slope may say that less is left.
+constexpr double kLeastLeft = 0.1;
 // Experiments of a unit, where hardly any were made at all.
 constexpr double kLeastEachRun = 0.01;
 
@@ -91,6 +94,7 @@ class PointAnalyzer {
         options_(options) {
     result_.point = point;
     result_.sampling_slowdown = EstimateSamplingSlowdown(table, point, options.min_visits);
+    factor_ = DelayFactorOf(table, point);
     // A run ends once, so one visit is all that an end-to-end experiment can have.
     end_to_end_ = table.points[point].kind == profile::PROGRESS_POINT_KIND_END_TO_END;
     usable_.resize(table.experiments.size());
@@ -147,6 +151,33 @@ class PointAnalyzer {
     return seen != nullptr && seen->duration > 0 ? seen : nullptr;
   }
 
+  // What is left of the experiment's time for this point; above 0 where that is so of the row.
+  double LeftNs(const ExperimentRow& row) const {
+    const double effective_ns = static_cast<double>(row.effective_duration_ns);
+    if (factor_ == nullptr) return effective_ns;
+    return LeftByFactor(static_cast<double>(row.elapsed_ns), effective_ns, factor_->used);
+  }
+
+  // Of delays that took another time than their own: two standard errors, in units of slope.
+  void SetDelayError(const std::vector<size_t>& own, double slope, ErrorFacts* facts) const {
+    if (factor_ == nullptr) return;
+    double delays = 0;
+    double squares = 0;
+    for (size_t i : own) {
+      const ExperimentRow& row = table_.experiments[i];
+      const double speedup = row.virtual_speedup;
+      // Of what the visits take in baselines.
+      const double left = std::clamp(1 - slope * speedup, kLeastLeft, 2.0);
+      const double delay_ns =
+          static_cast<double>(row.elapsed_ns) - static_cast<double>(row.effective_duration_ns);
+      delays += row.pooled * speedup * delay_ns / LeftNs(row) * left;
+      squares += row.pooled * speedup * speedup;
+    }
+    facts->delay_factor = factor_->used;
+    facts->delay_factor_error = 2 * factor_->error;
+    if (squares > 0) facts->delays = facts->delay_factor_error * std::max(0.0, delays / squares);
+  }
+
   TimedObservation Observe(size_t i, double weight) const {
     const ExperimentRow& row = table_.experiments[i];
     const PointSeen& seen = *usable_[i];
@@ -154,8 +185,7 @@ class PointAnalyzer {
     o.experiments = static_cast<int>(row.pooled);
     o.is_sum = row.block != 0;
     if (row.effective_duration_ns > 0) {
-      o.elapsed = seen.duration * static_cast<double>(row.elapsed_ns) /
-                  static_cast<double>(row.effective_duration_ns);
+      o.elapsed = seen.duration * static_cast<double>(row.elapsed_ns) / LeftNs(row);
     }
     // 0 in old profiles, and where no sample fell into the unit; NaN where it could not be
     // measured.
@@ -217,6 +247,7 @@ class PointAnalyzer {
       line.curve = FitCurve(WithoutDrift(observations), *slope);
     }
     ErrorFacts facts = FactsOf(own);
+    SetDelayError(own, slope->value, &facts);
     const PhaseCorrection phases = Phases(unit, own);
     facts.possible_phase_factor = phases.possible_factor;
     Raise(1 + facts.raised, &line);
@@ -550,6 +581,7 @@ class PointAnalyzer {
   const HaltedWakes& halted_wakes_;
   const Chances& chances_;
   const AnalysisOptions& options_;
+  const DelayFactor* factor_ = nullptr;  // null: not known
   bool end_to_end_ = false;
   std::vector<const PointSeen*> usable_;  // by row
   PointAnalysis result_;

@@ -10,7 +10,8 @@ namespace {
 // The table holds all that is used of the others.
 bool IsKept(const profile::Profile& record) {
   return record.experiment().empty() && record.unit().empty() && record.progress_point().empty() &&
-         record.sample_counts().empty() && record.bare_interval().empty();
+         record.sample_counts().empty() && record.bare_interval().empty() &&
+         record.control().empty();
 }
 
 }  // namespace

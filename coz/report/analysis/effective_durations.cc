@@ -95,15 +95,19 @@ double ShareLeft(const CpuContention& contention) {
   return std::max(std::min(std::max(unqueued, untaken), unqueued_for_others), kLeast);
 }
 
-void SetEffectiveDurations(std::deque<ExperimentRow>* experiments) {
+void SetEffectiveDurations(std::deque<ExperimentRow>* experiments,
+                           std::deque<ExperimentRow>* controls) {
   std::map<uint64_t, std::vector<ExperimentRow*>> by_session;
-  for (ExperimentRow& row : *experiments) {
-    if (row.block == 0) {
-      by_session[row.session].push_back(&row);
-    } else {
-      Surroundings own;
-      Add(row, 1, &own);
-      SetEffectiveDuration(own, &row);
+  for (std::deque<ExperimentRow>* const rows : {experiments, controls}) {
+    if (rows == nullptr) continue;
+    for (ExperimentRow& row : *rows) {
+      if (row.block == 0) {
+        by_session[row.session].push_back(&row);
+      } else {
+        Surroundings own;
+        Add(row, 1, &own);
+        SetEffectiveDuration(own, &row);
+      }
     }
   }
   for (auto& [session, rows] : by_session) {

@@ -35,7 +35,8 @@ double ShareLeft(const CpuContention& contention);
 // Sets share_left, share_throttled and the durations of each experiment, by what the experiments
 // around it have recorded: looks at other programs are 2 s apart, and some experiments are shorter
 // than that or a period of a quota.
-void SetEffectiveDurations(std::deque<ExperimentRow>* experiments);
+void SetEffectiveDurations(std::deque<ExperimentRow>* experiments,
+                           std::deque<ExperimentRow>* controls = nullptr);
 
 }  // namespace coz::report
 

@@ -15,6 +15,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "coz/report/analysis/achieved_speedups.h"
+#include "coz/report/analysis/delay_factor.h"
 #include "coz/report/analysis/effective_durations.h"
 #include "coz/report/analysis/run_course.h"
 #include "coz/report/analysis/unit_samples.h"
@@ -114,6 +115,7 @@ class ExperimentTableBuilder::Impl {
     for (const profile::ProgressPoint& point : records.progress_point()) AddPoint(point);
     for (const profile::Experiment& experiment : records.experiment()) AddExperiment(experiment);
     for (const profile::BareInterval& bare : records.bare_interval()) AddBare(bare);
+    for (const profile::Experiment& control : records.control()) AddControl(control);
     for (const profile::SampleCounts& counts : records.sample_counts()) AddCounts(counts);
     for (const profile::PointChange& change : records.point_change()) {
       point_changes_[{change.session(), change.point()}].emplace_back(change.at_ns(),
@@ -129,18 +131,21 @@ class ExperimentTableBuilder::Impl {
 
   ExperimentTable Finish() {
     for (auto& [point, changes] : point_changes_) AddStays(point, std::move(changes));
-    for (ExperimentRow& row : table_.experiments) {
-      Complete(&row);
-      row.speeds_up_waits = sessions_of_waits_.contains(row.session);
+    for (std::deque<ExperimentRow>* rows : {&table_.experiments, &table_.controls}) {
+      for (ExperimentRow& row : *rows) {
+        Complete(&row);
+        row.speeds_up_waits = sessions_of_waits_.contains(row.session);
+        ScalePooled(&row);
+      }
     }
     for (BareRow& row : table_.bare) Complete(&row);
-    for (ExperimentRow& row : table_.experiments) ScalePooled(&row);
-    SetEffectiveDurations(&table_.experiments);
+    SetEffectiveDurations(&table_.experiments, &table_.controls);
     SteadyAchievedSpeedups(&table_.experiments);
     LeaveOutWarmUps(&table_);
     LeaveOutWindDowns(program_ends_ns_, &table_);
     TakeOutCourse(program_ends_ns_, &table_);
     for (BareRow& row : table_.bare) ScalePooled(&row);
+    SetDelayFactors(&table_);
     for (const auto& [session, end_ns] : ended_) last_ns_[session] = end_ns;
     for (const auto& [session, end_ns] : last_ns_) table_.run_time_ns += end_ns;
     return std::move(table_);
@@ -289,17 +294,23 @@ class ExperimentTableBuilder::Impl {
                        [](uint64_t samples) { return samples <= kMaxSamples; });
   }
 
-  void AddExperiment(const profile::Experiment& record) {
+  // Of an experiment or a control; `number` tells it from the others of its session.
+  template <typename Seen>
+  bool IsOneMore(const profile::Experiment& record, uint64_t number, Seen* seen) {
     uint64_t& last_ns = last_ns_[record.session()];
     last_ns = std::max(last_ns, record.start_ns() + record.elapsed_ns());
     if (!IsPossible(record)) {
       ++table_.invalid;
-      return;
+      return false;
     }
-    if (!seen_.insert({record.session(), record.index()}).second) {
+    if (!seen->insert({record.session(), number}).second) {
       ++table_.duplicates;
-      return;
+      return false;
     }
+    return true;
+  }
+
+  void CountSamples(const profile::Experiment& record) {
     uint64_t known = 0;
     for (uint64_t samples : record.unit_samples()) known += samples;
     // Imported experiments do not know their total.
@@ -311,18 +322,39 @@ class ExperimentTableBuilder::Impl {
         record.total_samples() - std::min(record.total_samples(), placed);
     table_.unmapped_samples += record.validity().unmapped_samples();
     table_.lost_samples += record.validity().lost_samples();
+  }
+
+  ExperimentRow RowOf(const profile::Experiment& record) {
+    CountSamples(record);
     for (const profile::PointCounts& counts : record.point()) AddVisits(record.session(), counts);
     ExperimentRow row = FiguresOf(record);
     const auto start = session_starts_.find(record.session());
     row.start_unix_ns = (start == session_starts_.end() ? 0 : start->second) + record.start_ns();
     row.unit_samples = SamplesOf(record);
+    return row;
+  }
+
+  void AddSeenOf(const profile::Experiment& record, ExperimentRow* row) {
+    row->points.reserve(static_cast<size_t>(record.point_size()));
+    for (const profile::PointCounts& counts : record.point()) {
+      AddSeen(counts, record.effective_duration_ns(), row);
+    }
+  }
+
+  void AddControl(const profile::Experiment& record) {
+    if (!IsOneMore(record, record.start_ns() ^ record.block(), &controls_seen_)) return;
+    ExperimentRow row = RowOf(record);
+    AddSeenOf(record, &row);
+    table_.controls.push_back(std::move(row));
+  }
+
+  void AddExperiment(const profile::Experiment& record) {
+    if (!IsOneMore(record, record.index(), &seen_)) return;
+    ExperimentRow row = RowOf(record);
     const int64_t selected = Find(unit_ids_, record.session(), record.selected_unit());
     if (selected < 0) return;
     row.unit = static_cast<size_t>(selected);
-    row.points.reserve(static_cast<size_t>(record.point_size()));
-    for (const profile::PointCounts& counts : record.point()) {
-      AddSeen(counts, record.effective_duration_ns(), &row);
-    }
+    AddSeenOf(record, &row);
     table_.experiments.push_back(std::move(row));
   }
 
@@ -384,7 +416,8 @@ class ExperimentTableBuilder::Impl {
   absl::flat_hash_map<SessionAndId, size_t> unit_ids_;
   absl::flat_hash_map<SessionAndId, size_t> point_ids_;
   absl::flat_hash_set<SessionAndId> seen_;
-  absl::flat_hash_set<std::pair<uint64_t, uint64_t>> bare_seen_;  // session and start
+  absl::flat_hash_set<std::pair<uint64_t, uint64_t>> bare_seen_;      // session and start
+  absl::flat_hash_set<std::pair<uint64_t, uint64_t>> controls_seen_;  // the same
   absl::flat_hash_map<uint64_t, uint64_t> last_ns_;  // end of the last experiment, by session
   absl::flat_hash_map<uint64_t, uint64_t> ended_;    // run time, of sessions that have ended
   std::map<uint64_t, uint64_t> program_ends_ns_;     // of these, where the program has

@@ -23,6 +23,7 @@
 
 #include "coz/report/analysis/unit_samples.h"
 #include "coz/report/format/profile.pb.h"
+#include "coz/report/statistics/statistics.h"
 
 namespace coz::report {
 
@@ -219,11 +220,24 @@ void LeaveOutPoint(size_t point, Row* row) {
                     row->points.end());
 }
 
+// By how much delays were longer, for the rate of a point, than they should have been: controls
+// tell (delay_factor.h).
+struct DelayFactor {
+  size_t point = 0;
+  Estimate measured;  // 1: as long as they should be; 0: they left no trace
+  int controls = 0;   // by which it was measured
+  // What durations have been computed with, and its standard error.
+  double used = 1;
+  double error = 0;
+};
+
 struct ExperimentTable {
   std::vector<UnitRow> units;
   std::vector<PointRow> points;
   std::deque<ExperimentRow> experiments;
+  std::deque<ExperimentRow> controls;  // whose units and speedups mean nothing
   std::deque<BareRow> bare;
+  std::vector<DelayFactor> delay_factors;  // of points with enough controls
   std::vector<WarmUp> warm_ups;
   std::vector<WindDown> wind_downs;
   std::vector<RunCourse> courses;

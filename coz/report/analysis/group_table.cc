@@ -75,6 +75,10 @@ std::map<std::string, GroupPart> Split(const profile::Profile& profile, Experime
     ExperimentRow& row = table->experiments.front();
     if (GroupPart* part = part_of(row.session)) part->table.experiments.push_back(std::move(row));
   }
+  for (; !table->controls.empty(); table->controls.pop_front()) {
+    ExperimentRow& row = table->controls.front();
+    if (GroupPart* part = part_of(row.session)) part->table.controls.push_back(std::move(row));
+  }
   for (; !table->bare.empty(); table->bare.pop_front()) {
     BareRow& row = table->bare.front();
     if (GroupPart* part = part_of(row.session)) part->table.bare.push_back(std::move(row));

@@ -246,6 +246,7 @@ void TakeOutCourse(const std::map<uint64_t, uint64_t>& ends_ns, ExperimentTable*
     table->courses.push_back(course.SetMean());
     course.TakeOut(&table->experiments);
     course.TakeOut(&table->bare);
+    course.TakeOut(&table->controls);
   }
 }
 

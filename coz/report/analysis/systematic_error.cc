@@ -163,6 +163,8 @@ SystematicError SystematicErrorOf(const ErrorFacts& facts) {
   halts.of_loss = 1;  // pauses alone make waits longer
   halts.most = facts.halts_share * (1 - facts.crowded_share - facts.beside_share);
   add(halts);
+  // Delays take another time than their own, and controls tell it no better.
+  add({ErrorCause::kDelays, 0, facts.delays, 0});
   // An experiment begins with the queues of the program as it is, not as it would be.
   if (facts.visits > 0) add({ErrorCause::kEnds, kVisitsAtEnds / facts.visits, 0, 0});
   // Whether the line is active in a part of the run only, too few baselines tell.

@@ -78,6 +78,9 @@ struct ErrorFacts {
   double beside_share = 0;    // of the experiments: other programs' threads crowded the CPUs
   double owed = 0;            // what a sleeping thread pays only in the next experiment: slope
   double owed_in_crowds = 0;  // the part of it that was owed where all CPUs were busy
+  double delays = 0;  // how far off the time that delays took may be, where controls tell: slope
+  double delay_factor = 1;  // which they tell, and its half width
+  double delay_factor_error = 0;
   double visits = 0;     // mean of an experiment; 0: all that there are, as end to end, or unknown
   double overslept = 0;  // what pauses lasted longer than asked: slope, were all of it lost
   double halted_wake_ns = 0;  // what the wake of a CPU that has halted takes more
@@ -98,7 +101,8 @@ enum class ErrorCause {
   kPauses,
   kHalts,
   kEnds,
-  kPhases
+  kPhases,
+  kDelays
 };
 
 // Where the truth may lie. Few causes make a difference.

@@ -80,6 +80,7 @@ void LeaveOutWarmUps(ExperimentTable* table) {
     found->point = key.second;
     LeaveOut(*found, &table->experiments);
     LeaveOut(*found, &table->bare);
+    LeaveOut(*found, &table->controls);
     table->warm_ups.push_back(*found);
   }
 }

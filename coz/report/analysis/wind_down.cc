@@ -136,6 +136,7 @@ void LeaveOutWindDowns(const std::map<uint64_t, uint64_t>& ends_ns, ExperimentTa
     }
     LeaveOut(*found, &table->experiments);
     LeaveOut(*found, &table->bare);
+    LeaveOut(*found, &table->controls);
     table->wind_downs.push_back(std::move(*found));
   }
 }

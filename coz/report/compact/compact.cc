@@ -65,6 +65,7 @@ struct SessionRecords {
   const profile::Binary* binary = nullptr;
   std::vector<const profile::Experiment*> experiments;
   std::vector<const profile::BareInterval*> bare;
+  std::vector<const profile::Experiment*> controls;
   std::vector<const profile::SampleCounts*> counts;
   const profile::SessionEnd* end = nullptr;
   std::vector<uint64_t> source_changes;
@@ -140,6 +141,7 @@ class Compactor::Impl {
       }
     }
     for (const auto& one : input.bare_interval()) sessions[one.session()].bare.push_back(&one);
+    for (const auto& one : input.control()) sessions[one.session()].controls.push_back(&one);
     for (const auto& one : input.sample_counts()) sessions[one.session()].counts.push_back(&one);
     for (const auto& one : input.session_end()) sessions[one.session()].end = &one;
     for (const auto& one : input.source_change()) {
@@ -171,6 +173,9 @@ class Compactor::Impl {
         AddExperiment(*records, *one, one->block(), {}, &group);
       }
       for (const auto* one : records->bare) AddBare(*records, *one, one->block(), {}, &group);
+      for (const auto* one : records->controls) {
+        AddControl(*records, *one, one->block(), {}, &group);
+      }
     } else {
       AddBlocks(records, &group);
     }
@@ -282,7 +287,7 @@ class Compactor::Impl {
     // `duration` is the place of the record: experiments come first. A tainted experiment is no
     // baseline.
     std::vector<TimedObservation> timed;
-    // Bare intervals belong to the block that they are in, and count for none.
+    // Bare intervals and controls belong to the block that they are in, and count for none.
     for (const auto* one : records->experiments) {
       const bool is_good = one->validity().taint_size() == 0;
       timed.push_back({static_cast<uint64_t>(part(one->start_ns())), one->start_ns(), {}});
@@ -290,11 +295,14 @@ class Compactor::Impl {
       timed.back().observation.duration = static_cast<double>(timed.size() - 1);
     }
     const size_t experiments = timed.size();
-    for (const auto* one : records->bare) {
-      timed.push_back({static_cast<uint64_t>(part(one->start_ns())), one->start_ns(), {}});
+    const auto add_beside = [&](uint64_t start_ns) {
+      timed.push_back({static_cast<uint64_t>(part(start_ns)), start_ns, {}});
       timed.back().observation.virtual_speedup = 1;
       timed.back().observation.duration = static_cast<double>(timed.size() - 1);
-    }
+    };
+    for (const auto* one : records->bare) add_beside(one->start_ns());
+    const size_t controls = timed.size();
+    for (const auto* one : records->controls) add_beside(one->start_ns());
     const std::vector<RateObservation> placed = InBlocks(std::move(timed));
     std::vector<Levels> levels = LevelsOf(*records, placed, experiments);
     for (const RateObservation& o : placed) {
@@ -303,8 +311,10 @@ class Compactor::Impl {
       const uint64_t block = Hash(number, Hash(records->session.id(), 0));
       if (i < experiments) {
         AddExperiment(*records, *records->experiments[i], block, levels[number], group);
-      } else {
+      } else if (i < controls) {
         AddBare(*records, *records->bare[i - experiments], block, levels[number], group);
+      } else {
+        AddControl(*records, *records->controls[i - controls], block, levels[number], group);
       }
     }
   }
@@ -373,10 +383,8 @@ class Compactor::Impl {
     }
   }
 
-  void AddExperiment(const SessionRecords& records, const profile::Experiment& one, uint64_t block,
-                     const Levels& levels, Group* group) {
-    const auto unit = records.units.find(one.selected_unit());
-    if (unit == records.units.end()) return;
+  PooledExperiment PooledOf(const SessionRecords& records, const profile::Experiment& one,
+                            const Levels& levels, Group* group) const {
     PooledExperiment added;
     added.sum.set_virtual_speedup(one.virtual_speedup());
     AddFigures(one, &added.sum);
@@ -384,9 +392,23 @@ class Compactor::Impl {
       const auto sampled = records.units.find(one.unit_id(i));
       if (sampled != records.units.end()) added.samples[sampled->second] += one.unit_samples(i);
     }
+    TakePoints(records, one, one.effective_duration_ns(), TaintsOf(one.validity()) == 0, levels,
+               &added.points, group);
+    return added;
+  }
+
+  void AddControl(const SessionRecords& records, const profile::Experiment& one, uint64_t block,
+                  const Levels& levels, Group* group) {
+    Combine(PooledOf(records, one, levels, group),
+            &group->controls[{Prefix(block, bits_), TaintsOf(one.validity())}]);
+  }
+
+  void AddExperiment(const SessionRecords& records, const profile::Experiment& one, uint64_t block,
+                     const Levels& levels, Group* group) {
+    const auto unit = records.units.find(one.selected_unit());
+    if (unit == records.units.end()) return;
+    const PooledExperiment added = PooledOf(records, one, levels, group);
     const uint32_t taints = TaintsOf(one.validity());
-    TakePoints(records, one, one.effective_duration_ns(), taints == 0, levels, &added.points,
-               group);
     const int speedup = SpeedupKey(one.virtual_speedup());
     const PoolKey key(Prefix(block, bits_), unit->second, speedup, taints,
                       ActiveIn(added, unit->second, speedup == 0));
@@ -429,7 +451,9 @@ class Compactor::Impl {
 
   size_t Count() const {
     size_t count = 0;
-    for (const auto& [name, group] : groups_) count += group.experiments.size() + group.bare.size();
+    for (const auto& [name, group] : groups_) {
+      count += group.experiments.size() + group.bare.size() + group.controls.size();
+    }
     return count;
   }
 

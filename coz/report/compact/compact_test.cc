@@ -37,6 +37,7 @@ profile::Profile SessionOf(uint64_t id, int experiments) {
   for (int i = 0; i < experiments; i += 20) {
     made.AddRandomExperiments(20);
     made.AddBareInterval();
+    made.AddControl();
   }
   made.End();
   return made.profile();
@@ -100,6 +101,21 @@ void ExpectSame(const profile::Profile& ordinary, const profile::Profile& compac
                   2 * tolerance);
     }
   }
+}
+
+TEST(CompactTest, ControlsArePooled) {
+  const std::vector<profile::Profile> sessions = Sessions(1, 100, 200);
+  const auto expected = AnalyzeWhole(Together(sessions));
+  const profile::Profile compact = Compacted(sessions, 4000);
+  EXPECT_LT(compact.control_size(), 500);
+  const auto actual = AnalyzeWhole(compact);
+  ASSERT_EQ(expected->table.delay_factors.size(), 1u);
+  ASSERT_EQ(actual->table.delay_factors.size(), 1u);
+  const DelayFactor& pooled = actual->table.delay_factors[0];
+  EXPECT_EQ(pooled.controls, 1000);
+  EXPECT_NEAR(pooled.measured.value, expected->table.delay_factors[0].measured.value, 0.005);
+  EXPECT_NEAR(pooled.used, expected->table.delay_factors[0].used, 0.005);
+  EXPECT_EQ(actual->table.samples, expected->table.samples);
 }
 
 TEST(CompactTest, FewExperimentsStayAsTheyAre) {

@@ -76,6 +76,7 @@ void Combine(const Group& one, Group* sum) {
   for (const auto& [call, waited_ns] : one.own_waits) sum->own_waits[call] += waited_ns;
   for (const auto& [key, added] : one.experiments) Combine(added, &sum->experiments[key]);
   for (const auto& [key, added] : one.bare) Combine(added, &sum->bare[key]);
+  for (const auto& [key, added] : one.controls) Combine(added, &sum->controls[key]);
   AddTotals(one.outside, &sum->outside);
   for (const auto& [unit, samples] : one.outside_samples) sum->outside_samples[unit] += samples;
   for (const auto& [unit, samples] : one.spinning_samples) sum->spinning_samples[unit] += samples;
@@ -95,6 +96,11 @@ void ShortenBlocks(uint32_t bits, Group* group) {
   std::map<BareKey, PooledBare> bare;
   for (auto& [key, one] : group->bare) Combine(one, &bare[{Prefix(key.first, bits), key.second}]);
   group->bare = std::move(bare);
+  std::map<BareKey, PooledExperiment> controls;
+  for (auto& [key, one] : group->controls) {
+    Combine(one, &controls[{Prefix(key.first, bits), key.second}]);
+  }
+  group->controls = std::move(controls);
 }
 
 GroupWriter::GroupWriter(const Names<profile::Unit>& units,
@@ -119,15 +125,14 @@ void GroupWriter::Write(uint64_t session, const Group& group, profile::Profile* 
   for (const auto& [key, one] : sorted) {
     profile::Experiment* written = record->add_experiment();
     *written = one->sum;
-    written->set_session(session);
     written->set_index(static_cast<uint32_t>(record->experiment_size() - 1));
     written->set_selected_unit(std::get<1>(key));
-    written->set_block(std::get<0>(key));
-    for (const auto& [unit, samples] : one->samples) {
-      written->add_unit_id(unit_ids_[unit]);
-      written->add_unit_samples(samples);
-    }
-    WritePoints(one->points, written);
+    WritePooled(session, std::get<0>(key), *one, written);
+  }
+  for (const auto& [key, one] : group.controls) {
+    profile::Experiment* written = record->add_control();
+    *written = one.sum;
+    WritePooled(session, key.first, one, written);
   }
   for (const auto& [key, one] : group.bare) {
     profile::BareInterval* written = record->add_bare_interval();
@@ -158,6 +163,17 @@ void GroupWriter::Write(uint64_t session, const Group& group, profile::Profile* 
   }
 }
 
+void GroupWriter::WritePooled(uint64_t session, uint64_t block, const PooledExperiment& one,
+                              profile::Experiment* written) const {
+  written->set_session(session);
+  written->set_block(block);
+  for (const auto& [unit, samples] : one.samples) {
+    written->add_unit_id(unit_ids_[unit]);
+    written->add_unit_samples(samples);
+  }
+  WritePoints(one.points, written);
+}
+
 // Of the units and points that the group has figures of.
 void GroupWriter::WriteNames(uint64_t session, const Group& group, profile::Profile* record) const {
   std::set<uint32_t> units;
@@ -171,6 +187,10 @@ void GroupWriter::WriteNames(uint64_t session, const Group& group, profile::Prof
   for (const auto& [unit, samples] : group.spinning_samples) units.insert(unit);
   for (const auto& [point, counts] : group.outside_points) points.insert(point);
   for (const auto& [key, one] : group.bare) {
+    for (const auto& [point, counts] : one.points) points.insert(point);
+  }
+  for (const auto& [key, one] : group.controls) {
+    for (const auto& [unit, samples] : one.samples) units.insert(unit);
     for (const auto& [point, counts] : one.points) points.insert(point);
   }
   for (const uint32_t unit : units) {

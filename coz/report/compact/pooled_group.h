@@ -57,6 +57,7 @@ struct Group {
   std::map<std::string, uint64_t> own_waits;
   std::map<PoolKey, PooledExperiment> experiments;
   std::map<BareKey, PooledBare> bare;
+  std::map<BareKey, PooledExperiment> controls;
   // Outside experiments, or of use for totals alone.
   profile::SampleCounts outside;
   UnitCounts outside_samples;
@@ -111,6 +112,9 @@ class GroupWriter {
   void Write(uint64_t session, const Group& group, profile::Profile* record) const;
 
  private:
+  // All but the figures, and the unit.
+  void WritePooled(uint64_t session, uint64_t block, const PooledExperiment& one,
+                   profile::Experiment* written) const;
   void WriteNames(uint64_t session, const Group& group, profile::Profile* record) const;
   template <typename Record>
   void WritePoints(const std::map<uint32_t, profile::PointCounts>& from, Record* to) const;

@@ -176,6 +176,7 @@ class Merger {
     if (record.source_change_size() != 0) return record.source_change(0).session();
     if (record.point_change_size() != 0) return record.point_change(0).session();
     if (record.bare_interval_size() != 0) return record.bare_interval(0).session();
+    if (record.control_size() != 0) return record.control(0).session();
     if (record.thread_counter_size() != 0) return record.thread_counter(0).session();
     return record.thread_size() != 0 ? record.thread(0).session() : 0;
   }

@@ -94,8 +94,10 @@ bool HasSession(const profile::Profile& p) {
   for (const auto& r : p.session()) return r.id() != 0;
   for (const auto& r : p.unit()) return r.session() != 0;
   for (const auto& r : p.progress_point()) return r.session() != 0;
-  for (const auto& r : p.experiment()) {
-    return r.session() != 0 && r.unit_id_size() == r.unit_samples_size();
+  for (const auto* experiments : {&p.experiment(), &p.control()}) {
+    for (const auto& r : *experiments) {
+      return r.session() != 0 && r.unit_id_size() == r.unit_samples_size();
+    }
   }
   for (const auto& r : p.sample_counts()) {
     return r.session() != 0 && r.unit_id_size() == r.unit_samples_size() &&
@@ -119,7 +121,7 @@ bool HasSession(const profile::Profile& p) {
 
 void HandOn(const std::string& record, uint32_t field, ReadStats* stats,
             absl::FunctionRef<void(const profile::Profile&)> sink) {
-  if (field > profile::Profile::kThreadFieldNumber) {
+  if (field > profile::Profile::kControlFieldNumber) {
     ++stats->unknown_records;
     return;
   }

@@ -233,8 +233,9 @@ TEST(ProfileReaderTest, ReadsEveryKindOfRecord) {
   written.add_point_change()->set_session(1);
   written.add_thread_counter()->set_session(1);
   written.add_thread()->set_session(1);
+  written.add_control()->set_session(1);
   // A kind that is added to the format has to be added here and to the reader.
-  ASSERT_EQ(profile::Profile::descriptor()->field_count(), 13);
+  ASSERT_EQ(profile::Profile::descriptor()->field_count(), 14);
   const absl::StatusOr<ReadResult> read = ParseProfile(written.SerializeAsString(), "test");
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->profile.SerializeAsString(), written.SerializeAsString());

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/delay_factor.h"
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/analysis/latency_summary.h"
 #include "coz/report/analysis/session_facts.h"
@@ -338,6 +339,15 @@ Json SlowdownJson(const std::optional<SamplingSlowdown>& slowdown) {
   return {{"time_share", Interval(slowdown->share)}, {"bare_intervals", slowdown->stretches}};
 }
 
+// How long a delay is for the point's rate; null where controls do not tell.
+Json DelayFactorJson(const DelayFactor* factor) {
+  if (factor == nullptr) return nullptr;
+  return {{"measured", Interval(factor->measured)},
+          {"used", factor->used},
+          {"controls", factor->controls},
+          {"paced_from_outside", IsPaced(*factor)}};
+}
+
 Json PointsJson(const profile::Profile& profile, const ExperimentTable& table,
                 const Analysis& analysis) {
   const VerdictContext context = {analysis.options, table.run_time_ns, &profile};
@@ -368,6 +378,7 @@ Json PointsJson(const profile::Profile& profile, const ExperimentTable& table,
                       {"breakpoint_slowdown", row.breakpoint_slowdown},
                       {"latency", LatencyJson(row, SummarizeLatency(table, point.point))},
                       {"sampling_slowdown", SlowdownJson(point.sampling_slowdown)},
+                      {"delay_factor", DelayFactorJson(DelayFactorOf(table, point.point))},
                       {"experiments_with_few_visits", point.low_visit_experiments},
                       {"experiments_without_it", point.absent_experiments},
                       {"there", StaysJson(row)},

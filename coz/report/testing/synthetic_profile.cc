@@ -86,10 +86,10 @@ void SyntheticProfile::AddExperiment(size_t line, double nominal_speedup) {
   // delay.
   const double delay_per_visit =
       virtual_speedup * selected.share * normal_ns * options_.running_threads;
-  const double visits = std::max(
-      0.0,
-      std::floor(static_cast<double>(options_.experiment_ns) / (ns_per_visit + delay_per_visit) +
-                 std::uniform_real_distribution<double>(0, 1)(random_)));
+  const double visits =
+      std::max(0.0, std::floor(static_cast<double>(options_.experiment_ns) /
+                                   (ns_per_visit + options_.delay_factor * delay_per_visit) +
+                               std::uniform_real_distribution<double>(0, 1)(random_)));
   const auto delay = static_cast<uint64_t>(visits * delay_per_visit * options_.share_left);
 
   profile::Experiment* experiment = profile_.add_experiment();
@@ -159,6 +159,26 @@ void SyntheticProfile::AddBareInterval() {
         elapsed / ns_per_visit + std::uniform_real_distribution<double>(0, 1)(random_)));
   }
   now_ns_ += options_.bare_interval_ns + options_.cooloff_ns;
+}
+
+void SyntheticProfile::AddControl() {
+  const double noise = std::exp(std::normal_distribution<double>(0, options_.noise)(random_));
+  const double elapsed_ns = static_cast<double>(options_.experiment_ns);
+  const double delay_ns = options_.control_share * elapsed_ns;
+  profile::Experiment* control = profile_.add_control();
+  control->set_session(options_.session);
+  control->set_start_ns(now_ns_);
+  control->set_elapsed_ns(options_.experiment_ns);
+  control->set_inserted_delay_ns(static_cast<uint64_t>(delay_ns));
+  control->set_effective_duration_ns(options_.experiment_ns - control->inserted_delay_ns());
+  AddSamples(control, elapsed_ns - delay_ns, 1, lines_.size());
+  profile::PointCounts* counts = control->add_point();
+  counts->set_point(kPointId);
+  const double work_ns = elapsed_ns - options_.delay_factor * delay_ns;
+  counts->set_visits(static_cast<uint64_t>(work_ns / (options_.ns_per_visit * Drift() * noise) +
+                                           std::uniform_real_distribution<double>(0, 1)(random_)));
+  inserted_delay_ns_ += control->inserted_delay_ns();
+  now_ns_ += options_.experiment_ns + options_.cooloff_ns;
 }
 
 void SyntheticProfile::AddRandomExperiments(int count) {

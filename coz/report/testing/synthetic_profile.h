@@ -61,6 +61,9 @@ struct SyntheticOptions {
   // Share of a visit's time that samples take, and that bare intervals lack.
   double bare_share = 0;
   uint64_t bare_interval_ns = 125'000'000;
+  // The time that a delay really takes, by the time that it is.
+  double delay_factor = 1;
+  double control_share = 0.4;  // of a control's time, its delays
 };
 
 class SyntheticProfile {
@@ -73,6 +76,7 @@ class SyntheticProfile {
   // with probability ¼, else 5 %, 10 %, … 100 %.
   void AddRandomExperiments(int count);
   void AddBareInterval();
+  void AddControl();
   // SessionEnd; without it the session looks killed.
   void End();
 

@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/coarse_samples.h"
+#include "coz/report/analysis/delay_factor.h"
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/analysis/spinning.h"
@@ -193,12 +194,53 @@ void AddOwed(const ExperimentTable& table, std::vector<std::string>* notes) {
       owing, experiments, 100 * shares / owing));
 }
 
+constexpr absl::string_view kWhereInputPaces =
+    "give the program as much input as it can take, or measure the latency with COZ_BEGIN and "
+    "COZ_END";
+
+void AddPaced(const ExperimentTable& table, std::vector<std::string>* notes) {
+  for (const DelayFactor& factor : table.delay_factors) {
+    if (!IsPaced(factor)) continue;
+    notes->push_back(absl::StrFormat(
+        "in %d controls, in which all threads paused alike, %.0f %% of the pauses left no trace in "
+        "the rate of %s: a timer or a load at a pace of its own sets that rate, and faster code "
+        "does not raise it; %s",
+        factor.controls, 100 * std::clamp(1 - factor.measured.value, 0.0, 1.0),
+        Printable(table.points[factor.point].name), kWhereInputPaces));
+  }
+}
+
+void AddDearPauses(const ExperimentTable& table, std::vector<std::string>* notes) {
+  constexpr double kWorthSaying = 1.03;
+  for (const DelayFactor& factor : table.delay_factors) {
+    if (factor.measured.low < kWorthSaying) continue;
+    notes->push_back(absl::StrFormat(
+        "in %d controls, in which all threads paused alike, a pause of 1 ms took %.2f ms (%.2f to "
+        "%.2f) of the time of %s; %.2f ms is taken off for each in all experiments",
+        factor.controls, factor.measured.value, factor.measured.low, factor.measured.high,
+        Printable(table.points[factor.point].name), factor.used));
+  }
+}
+
+// Whether controls tell of all points that visits count that nothing outside sets their pace, or
+// of one that it does.
+bool IsPaceKnown(const ExperimentTable& table) {
+  bool is_known = !table.delay_factors.empty();
+  for (size_t point = 0; point < table.points.size(); ++point) {
+    const DelayFactor* factor = DelayFactorOf(table, point);
+    if (factor != nullptr && IsPaced(*factor)) return true;
+    is_known &= factor != nullptr && factor->measured.low > kPacedBelow;
+  }
+  return is_known;
+}
+
 // If fewer than one thread runs on average, at times none runs: all wait for something outside. Coz
 // cannot tell how often input comes, so it notes this and does not blame the experiments.
-void AddIdle(const BaselineUse& use, std::vector<std::string>* notes) {
+void AddIdle(const ExperimentTable& table, const BaselineUse& use,
+             std::vector<std::string>* notes) {
   constexpr double kWorthSaying = 0.1;
   const bool is_what_was_asked_for = use.with_waits != 0;
-  if (is_what_was_asked_for) return;
+  if (is_what_was_asked_for || IsPaceKnown(table)) return;
   // A thread that a CPU quota stopped does not wait for anything outside.
   const double idle =
       use.elapsed_ns > 0 ? 1 - (use.running_ns + use.quota_throttled_ns) / use.elapsed_ns : 0;
@@ -207,9 +249,8 @@ void AddIdle(const BaselineUse& use, std::vector<std::string>* notes) {
   notes->push_back(
       absl::StrFormat("no thread of the program ran for at least %.0f %% of the time, all waited "
                       "for input, timers or disks; if input comes at a pace of its own, throughput "
-                      "cannot rise, and predictions say what is saved: give the program as much "
-                      "input as it can take, or measure the latency with COZ_BEGIN and COZ_END",
-                      100 * idle));
+                      "cannot rise, and predictions say what is saved: %s",
+                      100 * idle, kWhereInputPaces));
 }
 
 // By the threads' time, or where that is not known, in seconds.
@@ -517,7 +558,9 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
     notes.push_back(std::move(note));
   }
   AddOwed(table, &notes);
-  AddIdle(use, &notes);
+  AddPaced(table, &notes);
+  AddDearPauses(table, &notes);
+  AddIdle(table, use, &notes);
   const std::optional<WaitTimes> wait_times = SumWaitTimes(profile, table);
   AddWaitTimes(wait_times, &notes);
   AddOwnWaits(profile, table, wait_times, &notes);

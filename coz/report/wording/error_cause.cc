@@ -54,6 +54,8 @@ const char* ErrorCauseId(ErrorCause cause) {
       return "ends";
     case ErrorCause::kPhases:
       return "phases";
+    case ErrorCause::kDelays:
+      return "delays";
   }
   return "";
 }
@@ -95,6 +97,9 @@ std::string ErrorCauseText(ErrorCause cause, const ErrorFacts& facts) {
           facts.visits, std::max(1.0, std::ceil(kVisitsWanted / facts.visits / 2)));
     case ErrorCause::kPhases:
       return "it may be active in a part of the run only, and too few baselines tell: run longer";
+    case ErrorCause::kDelays:
+      return absl::StrFormat("a pause of 1 ms takes %.2f ± %.2f ms of the program's time",
+                             facts.delay_factor, facts.delay_factor_error);
   }
   return "";
 }

@@ -375,6 +375,7 @@ class Supervisor : public experiment::ExperimentSink {
     options.cooloff_ns = kNsPerMs / 10;
     options.drain_limit_ns = kNsPerMs;
     options.experiments_per_bare_interval = 2;
+    options.experiments_per_control = 2;
     Require(options.Check().ok(), "options");
     return options;
   }
@@ -423,6 +424,10 @@ class Supervisor : public experiment::ExperimentSink {
   }
   void OnExperimentDropped() override {}
   void OnBareIntervalStarted(uint64_t) override { recorder_->WriteBetweenExperiments(); }
+  void OnControlStarted(uint64_t) override { recorder_->WriteBetweenExperiments(); }
+  void OnControl(const experiment::ExperimentRecord& record) override {
+    recorder_->WriteControl(record);
+  }
   void OnBareInterval(const experiment::ExperimentRecord& record) override {
     recorder_->WriteBareInterval(record);
   }

@@ -78,8 +78,11 @@ absl::Status Run::ChooseSchedule() {
     scheduler_options_.max_experiment_ns =
         std::max(scheduler_options_.max_experiment_ns, *options_.min_experiment_ns);
   }
-  // Bare intervals do not speed the given unit up, so no baseline compares.
-  if (!options_.given.empty()) scheduler_options_.experiments_per_bare_interval = 0;
+  // Bare intervals and controls do not speed the given unit up, so no baseline compares.
+  if (!options_.given.empty()) {
+    scheduler_options_.experiments_per_bare_interval = 0;
+    scheduler_options_.experiments_per_control = 0;
+  }
   return scheduler_options_.Check();
 }
 
@@ -315,6 +318,16 @@ void Run::OnBareInterval(const experiment::ExperimentRecord& record) {
         report::LeastSlowdownBySampling(recorder_->written(), recorder_->session()),
         processes_->live());
   }
+}
+
+void Run::OnControlStarted(uint64_t) {
+  current_ = "all threads delayed alike";
+  recorder_->WriteBetweenExperiments();
+}
+
+void Run::OnControl(const experiment::ExperimentRecord& record) {
+  recorder_->WriteControl(record);
+  current_.clear();
 }
 
 std::vector<std::string> Run::PointNames() const {

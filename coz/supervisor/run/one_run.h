@@ -71,6 +71,8 @@ class Run : public experiment::ExperimentSink {
   void OnExperimentDropped() override { current_.clear(); }
   void OnBareIntervalStarted(uint64_t start_ns) override;
   void OnBareInterval(const experiment::ExperimentRecord& record) override;
+  void OnControlStarted(uint64_t start_ns) override;
+  void OnControl(const experiment::ExperimentRecord& record) override;
   void OnNoProgress(uint64_t waited_ns) override;
 
   void AnswerRequests();

@@ -255,11 +255,22 @@ void ProfileRecorder::WriteExperiment(const experiment::ExperimentRecord& record
   profile::Profile chunk;
   AddBinaries(&chunk);
   profile::Experiment* experiment = chunk.add_experiment();
-  experiment->set_session(session_);
   experiment->set_index(static_cast<uint32_t>(record.index));
   experiment->set_selected_unit(UnitOf(record.unit, &chunk));
   experiment->set_virtual_speedup(record.virtual_speedup);
   experiment->set_achieved_virtual_speedup(AchievedSpeedup(record));
+  WriteMeasured(record, experiment, &chunk);
+}
+
+void ProfileRecorder::WriteControl(const experiment::ExperimentRecord& record) {
+  profile::Profile chunk;
+  AddBinaries(&chunk);
+  WriteMeasured(record, chunk.add_control(), &chunk);
+}
+
+void ProfileRecorder::WriteMeasured(const experiment::ExperimentRecord& record,
+                                    profile::Experiment* experiment, profile::Profile* chunk) {
+  experiment->set_session(session_);
   experiment->set_start_ns(record.start_ns - start_ns_);
   experiment->set_elapsed_ns(record.elapsed_ns);
   experiment->set_inserted_delay_ns(record.inserted_delay_ns);
@@ -267,12 +278,12 @@ void ProfileRecorder::WriteExperiment(const experiment::ExperimentRecord& record
       record.effective_duration_ns > 0 ? static_cast<uint64_t>(record.effective_duration_ns) : 0);
   experiment->set_selected_samples(record.selected_samples);
   experiment->set_total_samples(record.total_samples);
-  AddPoints(record, experiment, &chunk);
-  AddUnitSamples(target_->TakeUnitSamples(), experiment, &chunk);
+  AddPoints(record, experiment, chunk);
+  AddUnitSamples(target_->TakeUnitSamples(), experiment, chunk);
   SetValidity(record, experiment->mutable_validity());
   experiment->mutable_validity()->set_throttled(
       MostThrottled(written_.session(0), *experiment, ReadSampleRateLimit()));
-  Append(chunk);
+  Append(*chunk);
   between_start_ns_ = record.start_ns + record.elapsed_ns;
   between_start_ = target_->last_read();
 }

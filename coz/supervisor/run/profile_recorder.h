@@ -56,6 +56,7 @@ class ProfileRecorder {
   void AddEndToEndPoint() { end_to_end_ = true; }
   void WriteExperiment(const experiment::ExperimentRecord& record);
   void WriteBareInterval(const experiment::ExperimentRecord& record);
+  void WriteControl(const experiment::ExperimentRecord& record);
   // Samples and visits since the last experiment, which belong to none.
   void WriteBetweenExperiments();
   // Samples come from CPU timers from now on.
@@ -89,6 +90,8 @@ class ProfileRecorder {
   template <typename Record>
   void AddUnitSamples(const absl::flat_hash_map<experiment::UnitId, uint64_t>& samples,
                       Record* record, profile::Profile* chunk);
+  void WriteMeasured(const experiment::ExperimentRecord& record, profile::Experiment* experiment,
+                     profile::Profile* chunk);
   // Adds the counts of points to what is written of `record`.
   template <typename Written>
   void AddPoints(const experiment::ExperimentRecord& record, Written* written,

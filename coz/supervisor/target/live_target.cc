@@ -66,9 +66,16 @@ void LiveTarget::Select(experiment::UnitId unit, uint64_t delay_per_sample_ns,
   control_.ledger.cpus.ForgetPreempted();
   control_.selection_deadline_ns.store(deadline_ns, std::memory_order_relaxed);
   control_.selection_start_ns.store(MonotonicNowNs(), std::memory_order_relaxed);
+  control_.ledger.delays_everybody.store(unit == shared::kAllCode ? 1 : 0,
+                                         std::memory_order_relaxed);
   control_.ledger.selection.store(
       shared::Selection{unit, static_cast<uint32_t>(delay_per_sample_ns)}.Packed(),
       std::memory_order_release);
+}
+
+bool LiveTarget::DelayAll(uint64_t delay_per_sample_ns, uint64_t deadline_ns) {
+  Select(shared::kAllCode, delay_per_sample_ns, deadline_ns);
+  return true;
 }
 
 std::map<experiment::UnitId, uint64_t> LiveTarget::SpinningUnits() const {

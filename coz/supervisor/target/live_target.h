@@ -112,6 +112,7 @@ class LiveTarget : public experiment::ExperimentTarget {
   void Select(experiment::UnitId unit, uint64_t delay_per_sample_ns, uint64_t deadline_ns) override;
   void Extend(uint64_t deadline_ns) override;
   void StopDelays() override;
+  bool DelayAll(uint64_t delay_per_sample_ns, uint64_t deadline_ns) override;
   bool SuspendSampling() override { return sampling_.Suspend(); }
   void ResumeSampling() override { sampling_.Resume(); }
   bool samples_are_suspended() const { return sampling_.is_suspended(); }

@@ -74,6 +74,7 @@ void BeginAhead(ThreadLedger& thread, const SampleDelay& unit, uint64_t now_ns) 
 }
 
 uint64_t LocalDelayAt(const GlobalLedger& global, const ThreadLedger& thread, uint64_t now_ns) {
+  if (DelaysEverybody(global)) return 0;
   const Stretches& stretches = thread.stretches;
   const uint64_t selection = stretches.selection();
   if (selection == 0 || selection != global.selection.load(std::memory_order_relaxed)) return 0;

@@ -56,6 +56,10 @@ void NoteThatItRuns(GlobalLedger& global, const ThreadLedger& thread, uint32_t c
 void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns) {
   constexpr uint64_t kDayNs = uint64_t{24} * 3600 * 1'000'000'000;
   if (__builtin_expect(delay_ns >= kDayNs, 0)) return;
+  if (DelaysEverybody(global)) {
+    global.global_delay_ns.fetch_add(delay_ns, std::memory_order_release);
+    return;
+  }
   uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
   // The local delay rises first. In the other order the supervisor could see the thread owe the
   // delay that it imposes itself.

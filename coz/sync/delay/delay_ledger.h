@@ -61,8 +61,11 @@ struct GlobalLedger {
   // Whether programs that hardly wait use the target's CPUs, too. Pauses then hold their CPUs: the
   // kernel would make up for a sleep. Written by the supervisor.
   std::atomic<uint32_t> cpus_are_shared;
+  // Not 0 in a control: whoever imposes delay owes it, too, so nobody gets ahead. Written by the
+  // supervisor.
+  std::atomic<uint32_t> delays_everybody;
   // Until when the last thread that was found queued for a CPU makes pauses hold their CPUs. On a
-  // line of its own: in a crowd it is written often, and each call reads the two above.
+  // line of its own: in a crowd it is written often, and each call reads the first two above.
   alignas(64) std::atomic<uint64_t> crowded_until_ns;
   CpuTable cpus;
   WakeTable wakes;
@@ -196,8 +199,13 @@ inline bool OwesPause(const GlobalLedger& global, const ThreadLedger& thread,
   return local_ns < global_ns && !IsCarriedOn(global, thread, global_ns - local_ns, by);
 }
 
-// Gets `thread` ahead of every other thread by `delay_ns` of virtual time. A delay of a day or more
-// is none: a clock has gone back, and all threads would sleep for that long.
+inline bool DelaysEverybody(const GlobalLedger& global) {
+  return global.delays_everybody.load(std::memory_order_relaxed) != 0;
+}
+
+// Gets `thread` ahead of every other thread by `delay_ns` of virtual time; in a control, makes it
+// owe that, too. A delay of a day or more is none: a clock has gone back, and all threads would
+// sleep for that long.
 void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns);
 
 // The local delay that `waker` leaves for threads that it wakes. In a crowd what it owes is its

@@ -44,6 +44,22 @@ TEST_F(DelayLedgerTest, ImposedDelayIsOwedByEveryOtherThread) {
   EXPECT_FALSE(IsBehind(*global_, sampled_));
 }
 
+TEST_F(DelayLedgerTest, InAControlWhoImposesOwesItToo) {
+  Impose(waiter_, 30);
+  global_->delays_everybody = 1;
+  Impose(sampled_, 100);
+  Impose(waker_, 100);
+  EXPECT_EQ(global_->global_delay_ns, 230u);
+  EXPECT_EQ(Owed(sampled_), 230u);
+  EXPECT_EQ(Owed(waker_), 230u);
+  EXPECT_EQ(Owed(waiter_), 200u);
+  EXPECT_EQ(sampled_.imposed_ns, 0u);
+  global_->delays_everybody = 0;
+  Impose(sampled_, 100);
+  EXPECT_EQ(global_->global_delay_ns, 230u);
+  EXPECT_EQ(Owed(sampled_), 130u);
+}
+
 TEST_F(DelayLedgerTest, DelayOfADayIsNone) {
   Impose(sampled_, 100);
   Impose(sampled_, uint64_t{0} - 50);

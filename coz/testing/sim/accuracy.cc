@@ -118,6 +118,24 @@ std::vector<experiment::ExperimentRecord> RunExperiments(
   return records;
 }
 
+double ControlFactor(const Program& program, const MachineOptions& machine,
+                     const Question& question, double share) {
+  MachineOptions profiled = machine;
+  profiled.sampling_period_ns = question.sampling_period_ns;
+  Simulator simulator(program, profiled);
+  simulator.RunUntil(question.warmup_ns);
+  const experiment::TargetSnapshot before = simulator.Snapshot();
+  const uint64_t end_ns = question.warmup_ns + question.duration_ns;
+  simulator.DelayAll(
+      static_cast<uint64_t>(share * static_cast<double>(question.sampling_period_ns)), end_ns);
+  simulator.RunUntil(end_ns);
+  const experiment::TargetSnapshot after = simulator.Snapshot();
+  const double visits = static_cast<double>(after.points[0].visits - before.points[0].visits);
+  const double work_ns = visits * RealCost(program, machine, question, 0);
+  return (static_cast<double>(question.duration_ns) - work_ns) /
+         static_cast<double>(after.global_delay_ns - before.global_delay_ns);
+}
+
 Answer Ask(const Program& program, const MachineOptions& machine, const Question& question,
            KnownCosts* known) {
   KnownCosts of_this_question;

@@ -80,6 +80,12 @@ using KnownCosts = std::map<std::pair<experiment::UnitId, double>, double>;
 Answer Ask(const Program& program, const MachineOptions& machine, const Question& question,
            KnownCosts* known = nullptr);
 
+// How much of the program's time a delay takes that all threads owe alike, by the delay's own
+// time: 1 where pauses and credit are right. Each sample imposes `share` of a period. For a program
+// whose point 0 counts visits.
+double ControlFactor(const Program& program, const MachineOptions& machine,
+                     const Question& question, double share);
+
 }  // namespace coz::sim
 
 #endif  // COZ_TESTING_SIM_ACCURACY_H_

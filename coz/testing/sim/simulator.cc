@@ -303,7 +303,9 @@ bool Simulator::IsGiven(uint32_t line) const {
 }
 
 delay::SampledUnit Simulator::UnitOf(uint32_t line) const {
-  if (selected_ && line == selected_line_) return delay::SampledUnit::kSelected;
+  if (selected_ && (line == selected_line_ || delay::DelaysEverybody(*ledger_))) {
+    return delay::SampledUnit::kSelected;
+  }
   return IsGiven(line) ? delay::SampledUnit::kGiven : delay::SampledUnit::kOther;
 }
 
@@ -312,8 +314,8 @@ bool Simulator::SampleMatters(const Thread& thread) const {
   // With that many threads delays are imposed so often that every sample may find one.
   if (selected_ && live_threads_ > kCrowd) return true;
   const uint32_t line = LineOf(thread);
-  return (selected_ && line == selected_line_) || IsGiven(line) ||
-         delay::IsBehind(*ledger_, thread.ledger) || delay::Accrues(thread.ledger);
+  return UnitOf(line) != delay::SampledUnit::kOther || delay::IsBehind(*ledger_, thread.ledger) ||
+         delay::Accrues(thread.ledger);
 }
 
 void Simulator::ReviewSchedules() {
@@ -545,9 +547,16 @@ void Simulator::EndWait(Thread& thread, bool by_thread, const void* object) {
   }
 }
 
+void Simulator::DelayAll(uint64_t delay_per_sample_ns, uint64_t deadline_ns) {
+  constexpr experiment::UnitId kNoLine = 0xfffffffe;
+  Select(kNoLine, delay_per_sample_ns, deadline_ns);
+  ledger_->delays_everybody = 1;
+}
+
 void Simulator::Select(experiment::UnitId line, uint64_t delay_per_sample_ns,
                        uint64_t deadline_ns) {
   selected_ = true;
+  ledger_->delays_everybody = 0;
   ledger_->selection = (uint64_t{line} + 1) << 32 | delay_per_sample_ns;
   selected_line_ = line;
   selection_start_ns_ = now_ns_;

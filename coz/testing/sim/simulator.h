@@ -113,6 +113,8 @@ class Simulator {
 
   // The supervisor's interface to its target; see ExperimentTarget.
   void Select(experiment::UnitId line, uint64_t delay_per_sample_ns, uint64_t deadline_ns);
+  // Each sample makes all threads owe the delay, its own too. Until Select.
+  void DelayAll(uint64_t delay_per_sample_ns, uint64_t deadline_ns);
   void Extend(uint64_t deadline_ns) { deadline_ns_ = deadline_ns; }
   void StopDelays();
   bool Settled() const;
