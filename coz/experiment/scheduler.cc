@@ -116,8 +116,13 @@ bool Scheduler::MakesControls() const {
 
 uint64_t Scheduler::DrawControl() {
   if (!MakesControls()) return kNever;
-  const uint64_t block = options_.experiments_per_control;
-  return control_blocks_++ * block + control_random_.Below(block);
+  const bool is_early = early_controls_ < options_.early_controls;
+  const uint64_t whole = options_.experiments_per_control;
+  const uint64_t block = is_early ? (whole + 1) / 2 : whole;
+  early_controls_ += is_early ? 1 : 0;
+  const uint64_t next = control_block_start_ + control_random_.Below(block);
+  control_block_start_ += block;
+  return next;
 }
 
 uint64_t Scheduler::WaitForSample() {

@@ -9,12 +9,15 @@
 namespace coz::experiment {
 namespace {
 
-TEST_F(SchedulerTest, OneInEightExperimentsIsFollowedByAControl) {
+TEST_F(SchedulerTest, OneInEightExperimentsIsFollowedByAControlAndMoreAtFirst) {
   target_.may_delay_all = true;
   RunFor(120 * kNsPerSecond);
   ASSERT_GT(sink_.records.size(), 140u);
+  // Four in the first sixteen.
   EXPECT_NEAR(static_cast<double>(sink_.controls.size()),
-              static_cast<double>(sink_.records.size()) / 8, 1.5);
+              static_cast<double>(sink_.records.size()) / 8 + 2, 1.5);
+  ASSERT_GT(sink_.controls.size(), 4u);
+  EXPECT_LE(sink_.controls[3].start_ns, sink_.records[16].start_ns);
   ASSERT_GE(sink_.control_starts_ns.size(), sink_.controls.size());
   EXPECT_LE(sink_.control_starts_ns.size(), sink_.controls.size() + 1);  // in progress
   for (size_t i = 0; i < sink_.controls.size(); ++i) {
