@@ -75,10 +75,10 @@ struct SchedulerOptions {
   uint64_t bare_interval_visits = 25;
 
   // A control is an experiment in which all threads are delayed and nothing is sped up. Its rate by
-  // effective time must be that of baselines, else delays take another time than their own. There is
-  // one for so many experiments, at a random place among them; 0: none. The first ones come twice as
-  // often, since fewer than four tell nothing. Delays have this share of its time, as those of a
-  // line that matters.
+  // effective time must be that of baselines, else delays take another time than their own. There
+  // is one for so many experiments, at a random place among them; 0: none. The first ones come
+  // twice as often, since fewer than four tell nothing. Delays have this share of its time, as
+  // those of a line that matters.
   uint64_t experiments_per_control = 8;
   uint64_t early_controls = 4;
   double delay_share_of_control = 0.4;

@@ -132,7 +132,7 @@ class Scheduler {
   uint64_t next_bare_;        // index of the experiment before which the next bare interval comes
   uint64_t early_controls_ = 0;  // that were drawn
   uint64_t control_block_start_ = 0;
-  uint64_t next_control_;  // as next_bare_
+  uint64_t next_control_;      // as next_bare_
   bool in_control_ = false;    // what is in progress, as an experiment is
   double samples_per_ns_ = 0;  // in the last experiment without delays
   ExperimentLength length_;    // of experiments to come

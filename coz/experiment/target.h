@@ -122,8 +122,8 @@ class ExperimentTarget {
   virtual void StopDelays() = 0;
 
   // Begins a control: from now on each sample, in a unit or not, makes every thread owe
-  // `delay_per_sample_ns`, its own too. So nothing is sped up. Until StopDelays or Select. False: it
-  // cannot, and nothing has changed; do not ask again.
+  // `delay_per_sample_ns`, its own too. So nothing is sped up. Until StopDelays or Select. False:
+  // it cannot, and nothing has changed; do not ask again.
   virtual bool DelayAll(uint64_t /*delay_per_sample_ns*/, uint64_t /*deadline_ns*/) {
     return false;
   }

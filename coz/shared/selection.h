@@ -14,7 +14,8 @@
 namespace coz::shared {
 
 inline constexpr uint32_t kNoUnit = 0xffffffff;
-// In a control: all code, of no unit, too (GlobalLedger::delays_everybody). No unit has this number.
+// In a control: all code, of no unit, too (GlobalLedger::delays_everybody). No unit has this
+// number.
 inline constexpr uint32_t kAllCode = 0xfffffffe;
 
 struct Selection {

@@ -30,8 +30,8 @@ inline constexpr double kPacedBelow = 0.5;
 // Fewer tell nothing.
 inline constexpr int kLeastControls = 4;
 
-// What delays are known to be without a control, as a standard deviation of the factor: programs
-// that have a CPU for each thread have 1.00 to 1.03 (bench/accuracy).
+// What delays are known to be without a control, as a standard deviation of the factor: of programs
+// that have a CPU for each thread, with chance in it (docs/results.md, "Controls").
 inline constexpr double kUsualDeviation = 0.03;
 
 // Sets table->delay_factors, and the durations of all experiments at these points.

@@ -73,9 +73,8 @@ inline void ResumeStretch(ThreadLedger& thread, uint64_t now_ns) {
 }
 
 // The thread's local delay, plus the delay that accrues for its stretch in progress. The thread
-// imposes the latter when the stretch ends. 0 where nothing accrues that gets the thread ahead: in a
-// baseline and in a control. Any thread
-// may call this.
+// imposes the latter when the stretch ends. 0 where nothing accrues that gets the thread ahead: in
+// a baseline and in a control. Any thread may call this.
 uint64_t LocalDelayAt(const GlobalLedger& global, const ThreadLedger& thread, uint64_t now_ns);
 
 // How long a thread pauses after a wait that no profiled thread ended. `highest_ns` is the largest
