@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "coz/report/analysis/analysis.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/statistics.h"
 #include "coz/report/statistics/time_blocks.h"
@@ -34,8 +37,10 @@ TimedObservation Observe(const ExperimentRow& row, const PointSeen& seen, double
 
 const PointSeen* Usable(const ExperimentRow& row, size_t point) {
   if (row.IsTainted() || row.effective_duration_ns == 0) return nullptr;
+  const uint64_t enough = AnalysisOptions().min_visits;
   for (const PointSeen& seen : row.points) {
-    if (seen.point == point) return seen.visits > 0 && seen.duration > 0 ? &seen : nullptr;
+    if (seen.point != point) continue;
+    return seen.least_visits >= enough && seen.duration > 0 ? &seen : nullptr;
   }
   return nullptr;
 }
@@ -55,6 +60,7 @@ Controls ControlsAt(const ExperimentTable& table, size_t point) {
     controls.delay_ns += DelayNs(row);
     controls.count += static_cast<int>(row.pooled);
   }
+  if (controls.count < kLeastControls) return controls;
   for (const ExperimentRow& row : table.experiments) {
     const PointSeen* seen = row.IsBaseline() ? Usable(row, point) : nullptr;
     if (seen != nullptr) controls.observations.push_back(Observe(row, *seen, 0));

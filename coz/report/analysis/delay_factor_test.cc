@@ -101,6 +101,13 @@ TEST(DelayFactorTest, TooFewControlsTellNothing) {
   EXPECT_EQ(whole->table.controls.size(), static_cast<size_t>(kLeastControls - 1));
 }
 
+// A visit more or less would make all the difference.
+TEST(DelayFactorTest, ControlsOfFewVisitsDoNotCount) {
+  SyntheticOptions options;
+  options.ns_per_visit = 100e6;  // five in an experiment, three in a control
+  EXPECT_TRUE(AnalyzeWhole(ProfileOf(options, 0.5, 8))->table.delay_factors.empty());
+}
+
 TEST(DelayFactorTest, TaintedControlsDoNotCount) {
   SyntheticOptions options;
   profile::Profile profile = ProfileOf(options, 0.5, kLeastControls);
