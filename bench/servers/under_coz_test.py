@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+import pathlib
+import tempfile
 import unittest
 
 import under_coz
@@ -77,6 +79,20 @@ class UnderCozTest(unittest.TestCase):
         self.assertEqual(under_coz.rate_of_session("coz: note\nrequests per second: 12.500\ncoz: wrote\n"), 12.5)
         with self.assertRaisesRegex(Failed, "printed no rate but: nothing"):
             under_coz.rate_of_session("nothing\n")
+
+    def test_report_without_a_sample_is_one_and_a_failure_is_none(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "coz"
+
+            def report_of(status):
+                program.write_text("#!/bin/sh\necho '{}'\necho why >&2\nexit %d\n" % status)
+                program.chmod(0o755)
+                return under_coz.Coz(program, [], pathlib.Path(folder)).report("profile.pb")
+
+            self.assertEqual(report_of(0), {})
+            self.assertEqual(report_of(3), {})
+            with self.assertRaisesRegex(Failed, "cannot read profile.pb: why"):
+                report_of(1)
 
 
 if __name__ == "__main__":
