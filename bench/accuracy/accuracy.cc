@@ -360,6 +360,9 @@ int Main(int argc, char** argv) {
   app.add_option("--sampling-period", arguments.prediction.sampling_period_ms,
                  "of coz run, in ms (default: its own)");
   app.add_option("--sampler", arguments.prediction.sampler, "of coz run (default: its own)");
+  app.add_option("--keep-profiles", arguments.prediction.profiles_folder,
+                 "folder in which the profile of each line stays")
+      ->check(CLI::ExistingDirectory);
   app.add_option("--seconds-truth", arguments.truth.seconds_per_run, "per run (default 1)");
   app.add_option(
       "--rounds", arguments.truth.rounds,

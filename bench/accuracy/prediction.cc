@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
+#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -59,6 +61,18 @@ Variant UnchangedProgram(const Case& one_case, const PredictionOptions& options)
 
 std::string ProfilePath(const PredictionOptions& options) {
   return options.scratch_folder + "/profile.pb";
+}
+
+absl::Status Keep(const std::string& profile, const Case& one_case, const Line& line,
+                  const PredictionOptions& options) {
+  if (options.profiles_folder.empty()) return absl::OkStatus();
+  const std::string path =
+      absl::StrCat(options.profiles_folder, "/", one_case.name, " ", line.label, ".pb");
+  std::ofstream file(path, std::ios::binary);
+  file << profile;
+  file.close();
+  if (file) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("cannot write the profile ", path));
 }
 
 bool Matches(const report::PointRow& point, const Case& one_case) {
@@ -231,6 +245,8 @@ absl::StatusOr<Prediction> PredictWithCoz(const Case& one_case, const Line& line
     merged += *profile;
     if (i == 0) first_session = merged.size();
   }
+  const absl::Status kept = Keep(merged, one_case, line, options);
+  if (!kept.ok()) return kept;
   absl::StatusOr<Prediction> prediction =
       ReadPrediction(merged, one_case, line, speedups, options.by_curve);
   if (!prediction.ok()) return prediction;

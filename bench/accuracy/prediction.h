@@ -42,6 +42,8 @@ struct PredictionOptions {
   // and figures are read from the curve.
   bool by_curve = false;
   std::string scratch_folder;
+  // Where the profiles stay, one for each line; empty: nowhere.
+  std::string profiles_folder;
   Patience patience;
 };
 
