@@ -22,6 +22,7 @@
 #include "coz/report/analysis/quoted_gain.h"
 #include "coz/report/analysis/sampling_slowdown.h"
 #include "coz/report/analysis/systematic_error.h"
+#include "coz/report/analysis/timed_observation.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/curve.h"
 #include "coz/report/statistics/multiple_testing.h"
@@ -193,13 +194,22 @@ class PointAnalyzer {
       o.achieved_virtual_speedup = row.achieved_virtual_speedup;
     }
     // Runs of an end-to-end profile hold one experiment each: they are one sequence.
-    if (end_to_end_) return {0, row.start_unix_ns, o};
-    if (row.block != 0) return {BlockOf(row), 0, o, true};
-    return {row.session + row.part, row.start_ns, o};
+    if (end_to_end_) return {0, row.session_start_unix_ns + row.start_ns, o};
+    return AtItsTime(row, o);
   }
 
   void SetAside(size_t unit, SetAsideReason reason, size_t experiments, int missing = 0) {
     result_.set_aside.push_back({unit, reason, static_cast<int>(experiments), missing});
+  }
+
+  size_t DistinctSpeedups(const std::vector<size_t>& own) const {
+    std::set<int> speedups;
+    for (size_t i : own) speedups.insert(SpeedupKey(table_.experiments[i].virtual_speedup));
+    return speedups.size() - speedups.count(0);
+  }
+
+  int MissingSpeedups(size_t distinct) const {
+    return std::max(0, options_.min_speedups - static_cast<int>(distinct));
   }
 
   void AnalyzeUnit(size_t unit, const std::vector<size_t>& all) {
@@ -217,17 +227,14 @@ class PointAnalyzer {
     line.unit = unit;
     const SampleShare share = SampleShare::Of(table_, own, unit);
     const std::vector<RateObservation> observations = Gather(own, share.value, &line);
-    std::set<int> speedups;
-    for (size_t i : own) {
-      speedups.insert(SpeedupKey(table_.experiments[i].virtual_speedup));
-    }
-    const int distinct = static_cast<int>(speedups.size() - speedups.count(0));
-    if (distinct < options_.min_speedups) {
-      return SetAside(unit, SetAsideReason::kFewSpeedups, all.size(),
-                      options_.min_speedups - distinct);
-    }
+    const int missing = MissingSpeedups(DistinctSpeedups(own));
+    if (missing > 0) return SetAside(unit, SetAsideReason::kFewSpeedups, all.size(), missing);
     if (line.baselines + line.pooled_baselines == 0) {
       return SetAside(unit, SetAsideReason::kNoBaseline, all.size());
+    }
+    const int not_compared = MissingSpeedups(ComparedSpeedups(observations));
+    if (not_compared > 0) {
+      return SetAside(unit, SetAsideReason::kFewSpeedups, all.size(), not_compared);
     }
     const std::optional<SlopeEstimate> slope = EstimateSlope(observations);
     if (!slope.has_value() || !std::isfinite(slope->value)) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/timed_observation.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/statistics.h"
 #include "coz/report/statistics/time_blocks.h"
@@ -30,9 +31,7 @@ struct Controls {
 };
 
 TimedObservation Observe(const ExperimentRow& row, const PointSeen& seen, double speedup) {
-  const RateObservation o = {speedup, seen.duration, seen.visits};
-  if (row.block != 0) return {BlockOf(row), 0, o, true};
-  return {row.session + row.part, row.start_ns, o};
+  return AtItsTime(row, {speedup, seen.duration, seen.visits});
 }
 
 const PointSeen* Usable(const ExperimentRow& row, size_t point) {

@@ -18,6 +18,7 @@
 #include "coz/report/analysis/delay_factor.h"
 #include "coz/report/analysis/effective_durations.h"
 #include "coz/report/analysis/run_course.h"
+#include "coz/report/analysis/session_series.h"
 #include "coz/report/analysis/unit_samples.h"
 #include "coz/report/analysis/warm_up.h"
 #include "coz/report/analysis/wind_down.h"
@@ -102,6 +103,7 @@ ExperimentRow FiguresOf(const profile::Experiment& record) {
 class ExperimentTableBuilder::Impl {
  public:
   void Add(const profile::Profile& records) {
+    series_.Add(records);
     for (const profile::Session& session : records.session()) {
       session_starts_[session.id()] = session.start_unix_ns();
       if (session.options().unit_kind() == profile::UNIT_KIND_WAIT) {
@@ -224,8 +226,11 @@ class ExperimentTableBuilder::Impl {
 
   // What is known once all records are.
   template <typename Row>
-  void Complete(Row* row) const {
+  void Complete(Row* row) {
     row->part = PartOf(*row);
+    row->series = series_.Of(row->session, row->part);
+    const auto start = session_starts_.find(row->session);
+    if (start != session_starts_.end()) row->session_start_unix_ns = start->second;
     const auto is_missing = [this, row](const PointSeen& seen) {
       return !table_.points[seen.point].WasThere(row->session, row->start_ns,
                                                  row->start_ns + row->elapsed_ns);
@@ -328,8 +333,6 @@ class ExperimentTableBuilder::Impl {
     CountSamples(record);
     for (const profile::PointCounts& counts : record.point()) AddVisits(record.session(), counts);
     ExperimentRow row = FiguresOf(record);
-    const auto start = session_starts_.find(record.session());
-    row.start_unix_ns = (start == session_starts_.end() ? 0 : start->second) + record.start_ns();
     row.unit_samples = SamplesOf(record);
     return row;
   }
@@ -407,6 +410,7 @@ class ExperimentTableBuilder::Impl {
   ExperimentTable table_;
   absl::flat_hash_map<size_t, Pace> paces_;
   absl::flat_hash_map<uint64_t, uint64_t> session_starts_;
+  SessionSeries series_;
   absl::flat_hash_set<uint64_t> sessions_of_waits_;
   absl::flat_hash_map<uint64_t, std::vector<uint64_t>> source_changes_;  // when, by session
   // When, and whether it was added.

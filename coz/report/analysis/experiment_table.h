@@ -90,8 +90,9 @@ inline constexpr double kQuotaUsedUp = 0.9;
 struct ExperimentRow {
   size_t unit = 0;  // the selected one
   uint64_t session = 0;
-  uint64_t start_ns = 0;       // since session start
-  uint64_t start_unix_ns = 0;  // wall-clock time: only for the order of sessions
+  uint64_t start_ns = 0;               // since session start
+  uint64_t session_start_unix_ns = 0;  // wall-clock time: only for the order of sessions
+  uint64_t series = 0;                 // of its part of the session (session_series.h)
   uint64_t elapsed_ns = 0;
   uint64_t effective_duration_ns = 0;
   double virtual_speedup = 0;
@@ -163,16 +164,12 @@ struct ExperimentRow {
   bool Outnumber(double threads) const { return threads > cpus + 0.5 && !IsByQuota(); }
 };
 
-// The sequence of a pooled row: the same for those that are compared.
-template <typename Row>
-uint64_t BlockOf(const Row& row) {
-  return row.session ^ (row.block * 0x9E3779B97F4A7C15u);
-}
-
 // What is used of a profile::BareInterval.
 struct BareRow {
   uint64_t session = 0;
   uint64_t start_ns = 0;
+  uint64_t session_start_unix_ns = 0;
+  uint64_t series = 0;  // as ExperimentRow's
   uint64_t elapsed_ns = 0;
   std::vector<PointSeen> points;  // that were there throughout
   uint32_t part = 0;              // as ExperimentRow's

@@ -26,8 +26,7 @@ const PointSeen* Usable(const Row& row, size_t point, uint64_t min_visits) {
 template <typename Row>
 TimedObservation Observe(const Row& row, const PointSeen& seen, bool bare) {
   const RateObservation o = {bare ? 1.0 : 0.0, seen.duration, seen.visits};
-  if (row.block != 0) return {BlockOf(row), 0, o, true};
-  return {row.session + row.part, row.start_ns, o};
+  return AtItsTime(row, o);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "coz/report/statistics/block_fit.h"
@@ -197,6 +198,19 @@ size_t BlockCount(const std::vector<RateObservation>& observations) {
   return static_cast<size_t>(last) + 1;
 }
 
+size_t ComparedSpeedups(const std::vector<RateObservation>& observations) {
+  std::vector<bool> has_baseline(BlockCount(observations));
+  for (const RateObservation& o : observations) {
+    if (IsBaseline(o)) has_baseline[static_cast<size_t>(o.block)] = true;
+  }
+  std::set<int> speedups;
+  for (const RateObservation& o : observations) {
+    if (IsBaseline(o) || !has_baseline[static_cast<size_t>(o.block)]) continue;
+    speedups.insert(SpeedupKey(o.virtual_speedup));
+  }
+  return speedups.size();
+}
+
 double AchievedSpeedup(const RateObservation& observation) {
   if (IsBaseline(observation)) return 0;
   const double achieved = observation.achieved_virtual_speedup;
@@ -208,6 +222,8 @@ std::optional<SlopeEstimate> EstimateSlope(const std::vector<RateObservation>& o
   if (!fit.ok() || fit.size() < 4) return std::nullopt;
   double df = 0;
   const double error = fit.SlopeError(&df);
+  // Each experiment that tells the slope fits exactly: nothing tells how wrong it is.
+  if (!(df > 0)) return std::nullopt;
   const double half = StudentQuantile(df) * error;
   SlopeEstimate slope;
   slope.value = fit.slope();

@@ -44,6 +44,8 @@ struct RateObservation {
 bool IsBaseline(const RateObservation& observation);
 double AchievedSpeedup(const RateObservation& observation);
 size_t BlockCount(const std::vector<RateObservation>& observations);  // the highest + 1
+// How many different speedups other than 0 there are in blocks that have a baseline.
+size_t ComparedSpeedups(const std::vector<RateObservation>& observations);
 
 struct Estimate {
   double value = 0;
@@ -67,8 +69,8 @@ struct SpeedupEstimate {
 // Slope of program speedup over achieved virtual speedup: p = p_0·(1 - slope·s) with a p_0 for each
 // block, least squares with durations as weights (block_fit.h), so that with one block experiments
 // of one speedup are pooled as sum of durations / sum of visits. p_0 is estimated along with the
-// slope, so the baselines' own error is in the interval. Needs a baseline, another speedup, and
-// four observations.
+// slope, so the baselines' own error is in the interval. Needs a baseline, another speedup, four
+// observations, and one more in the blocks of both than a line fits whatever it is.
 std::optional<SlopeEstimate> EstimateSlope(const std::vector<RateObservation>& observations);
 
 // One figure for each nominal speedup other than 0, ascending; empty without a baseline. Durations

@@ -2,7 +2,8 @@
 // program that drifts, or runs of different days in one profile, then cost no accuracy.
 //
 // Shape    blocks are stretches of one sequence, in the order of time; each has baselines worth
-//          `baselines_per_block` or more, a sequence with less than that is one block
+//          `baselines_per_block` or more. A sequence with less than that is one block; or, with
+//          other such sequences of its series, a part of one
 // Units    ns since any one moment for each sequence
 // Errors   none
 // Threads  safe: a pure function
@@ -29,6 +30,9 @@ struct TimedObservation {
   uint64_t start_ns = 0;
   RateObservation observation;
   bool whole = false;  // the sequence is one block, whatever its baselines
+  // Sequences that may be compared with each other, as short runs of one program. 0: it is of none.
+  uint64_t series = 0;
+  uint64_t sequence_start_ns = 0;  // the order of a series' sequences
 };
 
 // Sets `block` of each and gives them back in the order of time.

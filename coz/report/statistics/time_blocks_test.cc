@@ -37,6 +37,35 @@ TEST(TimeBlocksTest, SessionsAreNeverInOneBlock) {
               ElementsAre(0, 0, 1, 1));
 }
 
+TimedObservation OfSeries(uint64_t series, uint64_t sequence, double speedup) {
+  TimedObservation one = At(sequence, 1, speedup);
+  one.series = series;
+  one.sequence_start_ns = 100 * sequence;
+  return one;
+}
+
+TEST(TimeBlocksTest, ShortSequencesOfASeriesAreOneBlock) {
+  EXPECT_THAT(Blocks({OfSeries(1, 3, 0.5), OfSeries(1, 1, 0), OfSeries(1, 2, 0.5),
+                      OfSeries(1, 3, 0), OfSeries(1, 4, 0), OfSeries(1, 5, 0)}),
+              ElementsAre(0, 0, 0, 0, 1, 1));
+}
+
+TEST(TimeBlocksTest, SeriesAreNeverInOneBlock) {
+  EXPECT_THAT(Blocks({OfSeries(1, 1, 0), OfSeries(2, 2, 0), OfSeries(1, 3, 0.5)}),
+              ElementsAre(0, 0, 1));
+}
+
+TEST(TimeBlocksTest, ShortSequencesThatAreLeftOverJoinTheBlockBefore) {
+  EXPECT_THAT(Blocks({OfSeries(1, 1, 0), OfSeries(1, 2, 0), OfSeries(1, 3, 0.5), At(9, 1, 0)}),
+              ElementsAre(0, 1, 1, 1));
+}
+
+TEST(TimeBlocksTest, ALongSequenceOfASeriesHasItsOwnBlocks) {
+  EXPECT_THAT(Blocks({OfSeries(1, 1, 0), OfSeries(1, 2, 0), OfSeries(1, 2, 0), OfSeries(1, 2, 0.5),
+                      OfSeries(1, 3, 0.5), OfSeries(1, 4, 0)}),
+              ElementsAre(0, 1, 1, 1, 0, 0));
+}
+
 TEST(TimeBlocksTest, OrderIsThatOfTimeWhateverTheInput) {
   const std::vector<RateObservation> ordered =
       InBlocks({At(2, 5, 0.1), At(1, 9, 0.2), At(1, 3, 0.3)});
