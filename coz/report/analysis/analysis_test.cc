@@ -437,6 +437,52 @@ TEST(AnalysisTest, IntervalsCoverTruthOfPooledSessions) {
   }));
 }
 
+// Runs of four experiments of a program that is not as fast in each of them.
+profile::Profile ShortRuns(uint64_t seed, int runs) {
+  profile::Profile all;
+  for (int run = 0; run < runs; ++run) {
+    SyntheticOptions options;
+    options.session = static_cast<uint64_t>(run + 1);
+    options.seed = seed * 100 + static_cast<uint64_t>(run);
+    options.noise = 0.03;
+    std::mt19937_64 random(options.seed);
+    options.ns_per_visit *= std::normal_distribution(1.0, 0.03)(random);
+    SyntheticProfile made(options, Truth());
+    made.AddRandomExperiments(4);
+    profile::Session* session = made.profile().mutable_session(0);
+    session->set_start_unix_ns(session->start_unix_ns() + static_cast<uint64_t>(run) * 3'000'000);
+    all.MergeFrom(made.profile());
+  }
+  return all;
+}
+
+TEST(AnalysisTest, IntervalsCoverTruthOfShortRuns) {
+  EXPECT_COVERAGE_95(CoverageOver(300, [](uint64_t seed) { return ShortRuns(seed, 40); }));
+}
+
+TEST(AnalysisTest, ShortRunsAreComparedTogether) {
+  const Analysis analysis = AnalyzeOf(ShortRuns(1, 40));
+  ASSERT_FALSE(analysis.points[0].lines.empty());
+  for (const LineAnalysis& line : analysis.points[0].lines) {
+    int compared = 0;
+    for (const SpeedupEstimate& estimate : line.speedups) compared += estimate.experiments;
+    EXPECT_EQ(compared, line.others - line.outliers);
+  }
+}
+
+TEST(AnalysisTest, RunsOfOtherArgumentsAreNotCompared) {
+  profile::Profile two = ShortRuns(1, 2);
+  // The first run has the baselines, the second the speedups.
+  for (int i = 0; i < two.experiment_size(); ++i) {
+    two.mutable_experiment(i)->set_selected_unit(1);
+    two.mutable_experiment(i)->set_virtual_speedup(i < 4 ? 0 : 0.2 * (i - 3));
+    two.mutable_experiment(i)->set_achieved_virtual_speedup(i < 4 ? 0 : 0.2 * (i - 3));
+  }
+  EXPECT_EQ(AnalyzeOf(two).points[0].lines.size(), 1u);
+  two.mutable_session(1)->add_command("--other");
+  EXPECT_EQ(AnalyzeOf(two).points[0].lines.size(), 0u);
+}
+
 TEST(AnalysisTest, SlopeIsOverWhatWasAchieved) {
   const auto make = [](uint64_t seed) {
     SyntheticOptions options;

@@ -6,7 +6,7 @@
 // Errors   0 for a session that no record describes
 // Threads  compatible
 // Signals  not async-signal-safe
-// Source   docs/design/statistics.md, "Drift"
+// Source   docs/design/statistics.md, "A slope"
 #ifndef COZ_REPORT_ANALYSIS_SESSION_SERIES_H_
 #define COZ_REPORT_ANALYSIS_SESSION_SERIES_H_
 

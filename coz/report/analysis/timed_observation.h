@@ -5,7 +5,7 @@
 // Errors   none
 // Threads  safe: pure functions
 // Signals  not async-signal-safe
-// Source   docs/design/statistics.md, "Drift"
+// Source   docs/design/statistics.md, "A slope"
 #ifndef COZ_REPORT_ANALYSIS_TIMED_OBSERVATION_H_
 #define COZ_REPORT_ANALYSIS_TIMED_OBSERVATION_H_
 

@@ -157,6 +157,24 @@ TEST(StatisticsTest, BlocksWithoutBaselineAreNotUsed) {
   EXPECT_EQ(EstimateSpeedups(observations).size(), 3u);
 }
 
+// A baseline and one other in a block fit any line. Blocks of baselines alone tell nothing of it.
+TEST(StatisticsTest, ExperimentsThatFitAnySlopeGiveNone) {
+  std::vector<RateObservation> observations;
+  for (const double duration : {100.0, 103.0, 98.0}) {
+    observations.push_back({0, duration, 100, 1});
+    observations.back().block = 1;
+  }
+  observations.push_back({0, 100, 100, 1});
+  observations.push_back({0.5, 80, 100, 1});
+  EXPECT_FALSE(EstimateSlope(observations).has_value());
+  EXPECT_EQ(ComparedSpeedups(observations), 1u);
+  observations.push_back({0.7, 75, 100, 1});
+  EXPECT_TRUE(EstimateSlope(observations).has_value());
+  EXPECT_EQ(ComparedSpeedups(observations), 2u);
+  observations.back().block = 2;
+  EXPECT_EQ(ComparedSpeedups(observations), 1u);
+}
+
 TEST(StatisticsTest, ExactLineGivesExactSlope) {
   std::vector<RateObservation> exact;
   for (double s : {0.0, 0.0, 0.2, 0.4, 0.6, 0.8, 1.0})
