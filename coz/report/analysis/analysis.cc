@@ -261,6 +261,7 @@ class PointAnalyzer {
     Correct(phases, &line);
     line.systematic = SystematicErrorOf(facts);
     Widen(&line);
+    StayBelowLimit(&line);
     result_.lines.push_back(std::move(line));
   }
 
@@ -409,6 +410,31 @@ class PointAnalyzer {
     if (line->curve.bend.has_value()) WidenBend(error, &line->curve);
   }
 
+  // What is above the limit is chance, or a curve that follows it. An interval of the slope that is
+  // above it as a whole stands: it contradicts.
+  static void StayBelowLimit(LineAnalysis* line) {
+    const double limit = line->gain_limit;
+    if (line->missed_in_stretch_ns > 0 || !(line->slope.low <= limit)) return;
+    const double lowest = line->slope.low;
+    line->slope = Below(limit, lowest, line->slope);
+    for (SpeedupEstimate& s : line->speedups) {
+      const double at = s.virtual_speedup;
+      s.program_speedup = Below(limit * at, lowest * at, s.program_speedup);
+    }
+    for (CurvePoint& p : line->curve.points) {
+      const double at = p.virtual_speedup;
+      p.program_speedup = Below(limit * at, lowest * at, p.program_speedup);
+    }
+  }
+
+  // `lowest`: what the value may be as well, where the estimate is wrong, as it is above the limit.
+  static Estimate Below(double limit, double lowest, Estimate estimate) {
+    if (estimate.value > limit) estimate.low = std::min({estimate.low, lowest, limit});
+    estimate.value = std::min(estimate.value, limit);
+    estimate.high = std::min(estimate.high, limit);
+    return estimate;
+  }
+
   // Two straight lines meet at the bend. What may be wrong with the height of one moves it along
   // the other by that much over the difference of their slopes.
   static void WidenBend(const SystematicError& error, Curve* curve) {
@@ -470,8 +496,6 @@ class PointAnalyzer {
   static void LimitGains(LineAnalysis* line) {
     line->by_samples = true;
     line->systematic.doubts.clear();
-    line->slope.value = std::min(line->slope.value, line->gain_limit);
-    line->slope.high = std::min(line->slope.high, line->gain_limit);
     // The shape is chance, too.
     for (CurvePoint& p : line->curve.points) {
       const double at = p.virtual_speedup;

@@ -197,6 +197,34 @@ TEST(SmallLineTest, HasNoGainThoughFewExperimentsCannotTell) {
   EXPECT_DOUBLE_EQ(line->curve.At(0.5).high, 0.5 * line->gain_limit);
 }
 
+// It is no small one, and some experiments seem to say that it brings more.
+TEST(LimitTest, NoGainIsAboveWhatTheCpuTimeAllows) {
+  SyntheticOptions options;
+  options.noise = 0.3;
+  int above = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    options.seed = seed;
+    SyntheticProfile made(options, {{"/src/a.cc", 1, "Work()", 0.15, 0.1, {}}});
+    AddSweep(&made, 0, 5);
+    const PointAnalysis point = Analyzed(made.profile());
+    const LineAnalysis* line = Find(point, 0);
+    if (line == nullptr || line->slope.low > line->gain_limit) continue;
+    ASSERT_TRUE(std::isfinite(line->gain_limit));
+    above += line->statistical_slope.high > line->gain_limit ? 1 : 0;
+    EXPECT_LE(line->slope.high, line->gain_limit);
+    EXPECT_LE(line->slope.value, line->slope.high);
+    for (const CurvePoint& p : line->curve.points) {
+      const double limit = line->gain_limit * p.virtual_speedup;
+      EXPECT_LE(p.program_speedup.high, limit);
+      EXPECT_LE(p.program_speedup.low, p.program_speedup.value);
+    }
+    for (const SpeedupEstimate& s : line->speedups) {
+      EXPECT_LE(s.program_speedup.high, line->gain_limit * s.virtual_speedup);
+    }
+  }
+  EXPECT_GT(above, 10) << "experiments alone would say more";
+}
+
 // What its experiments seem to say of one is chance.
 TEST(SmallLineTest, HasNoBend) {
   int judged_by_samples = 0;

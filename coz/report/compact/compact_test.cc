@@ -32,7 +32,7 @@ profile::Profile SessionOf(uint64_t id, int experiments) {
   SyntheticProfile made(options, {{"/src/app/a.cc", 5, "A()", 0.5, 0.4, {}},
                                   {"/src/app/b.cc", 6, "B()", 0.3, 0, {}},
                                   {"/src/app/c.cc", 7, "C()", 0.1, 0,
-                                   [](double s) { return 0.5 * std::min(s, 0.4); }}});
+                                   [](double s) { return 0.2 * std::min(s, 0.4); }}});
   made.profile().mutable_session(0)->mutable_machine()->set_host("host" + std::to_string(id % 3));
   for (int i = 0; i < experiments; i += 20) {
     made.AddRandomExperiments(20);
