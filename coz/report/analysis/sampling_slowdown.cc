@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/timed_observation.h"
 #include "coz/report/statistics/time_blocks.h"
 
 namespace coz::report {
