@@ -163,10 +163,14 @@ std::vector<ThreadCounter> ThreadCounters(const shared::ControlBlock& control) {
     counter.name = SharedText(point.name);
     if (point.kind == shared::PointKind::kThroughput) progress.insert(counter.name);
   }
-  // A function that is progress and ends a pair, too, has two counters for the same visits.
+  // A function that is progress and ends a pair, too, has two counters for the same visits. Of two
+  // places the first is kept: times of calls are of that one.
+  std::set<std::string> places;
   for (size_t i = 0; i < counters.size(); ++i) {
-    const bool is_place = control.points[i].kind == shared::PointKind::kPlace;
-    if (is_place && progress.count(counters[i].name) != 0) counters[i].name.clear();
+    std::string& name = counters[i].name;
+    if (control.points[i].kind != shared::PointKind::kPlace || name.empty()) continue;
+    const bool is_second = !places.insert(name).second;
+    if (is_second || progress.count(name) != 0) name.clear();
   }
   for (const std::atomic<uint32_t>& function : control.timed_functions) {
     const uint32_t point = function.load(kRelaxed);

@@ -166,6 +166,15 @@ TEST_F(ThreadWatchTest, APlaceThatIsProgressIsOneCounter) {
   EXPECT_EQ(CounterNames(*control_), (std::vector<std::string>{"", "requests", "begin", ""}));
 }
 
+// As with --progress=end and --latency=begin,end.
+TEST_F(ThreadWatchTest, AProgressPlaceThatEndsAPairIsOneCounter) {
+  AddPoint("end", shared::PointKind::kPlace);
+  AddPoint("begin", shared::PointKind::kPlace);
+  AddPoint("end", shared::PointKind::kPlace);
+  EXPECT_EQ(CounterNames(*control_),
+            (std::vector<std::string>{"", "requests", "end", "begin", ""}));
+}
+
 TEST_F(ThreadWatchTest, AFunctionIsTimedWhetherItsCallsHaveEndedOrNot) {
   AddPoint("f", shared::PointKind::kPlace);
   AddPoint("g", shared::PointKind::kPlace);
