@@ -210,7 +210,8 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
   record.paid_ns = end.paid_ns - start_.paid_ns;
   record.credited_ns = end.credited_ns - start_.credited_ns;
   record.pause_cpu_ns = end.pause_cpu_ns - start_.pause_cpu_ns;
-  record.imposed_ns = end.imposed_ns - start_.imposed_ns;
+  // What is taken off for given speedups is counted apart, and may be read a little ahead.
+  record.imposed_ns = end.imposed_ns - std::min(end.imposed_ns, start_.imposed_ns);
   // A pause in progress may be asked for and not have passed yet.
   record.excess_ns = end.excess_ns - std::min(end.excess_ns, start_.excess_ns);
 

@@ -263,6 +263,19 @@ TEST(RecorderTest, UseOfTheQuotaIsThatOfTheExperiment) {
   EXPECT_FALSE(HasTaint(record, TaintKind::kCpuQuota)) << "the report takes it into account";
 }
 
+// Of few samples under --given: what is given was counted before what it imposed.
+TEST(RecorderTest, DelayImposedIsNeverBelowNone) {
+  TargetSnapshot start = At(0, 0);
+  start.imposed_ns = 10;
+  ExperimentRecorder recorder(kHalf, start);
+  TargetSnapshot end = At(500 * kNsPerMs, 0);
+  end.imposed_ns = 6;
+  end.selected_samples = 3;
+  const ExperimentRecord record = recorder.Finish(SchedulerOptions(), end, end.now_ns, true);
+  EXPECT_EQ(record.imposed_ns, 0u);
+  EXPECT_EQ(record.achieved_virtual_speedup, 0);
+}
+
 TEST(RecorderTest, UseOfTheCpusIsThatOfTheExperiment) {
   TargetSnapshot start = At(0, 0);
   start.cpu_use = {100, 200, 300};

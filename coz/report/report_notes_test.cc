@@ -354,6 +354,46 @@ TEST(ReportNotesTest, SaysThatSpeedupsWereMissed) {
   EXPECT_THAT(ReportOf(FourLines()), Not(HasSubstr("pauses made")));
 }
 
+TEST(ReportNotesTest, BaselinesAskForNoSpeedup) {
+  profile::Profile made = FourLines();
+  for (profile::Experiment& experiment : *made.mutable_experiment()) {
+    if (experiment.virtual_speedup() == 0) experiment.set_achieved_virtual_speedup(7e12);
+  }
+  EXPECT_THAT(ReportOf(made), Not(HasSubstr("pauses made")));
+}
+
+// Two samples by chance miss by any share.
+TEST(ReportNotesTest, ASpeedupOfFewSamplesIsNotMissed) {
+  report_testing::SyntheticOptions options;
+  options.achieved_share = 0.7;
+  SyntheticProfile one_line(options, {{"/src/a.cc", 5, "A()", 0.5, 0.5, {}}});
+  one_line.AddRandomExperiments(40);
+  profile::Profile made = one_line.profile();
+  for (profile::Experiment& experiment : *made.mutable_experiment()) {
+    experiment.set_selected_samples(0);
+  }
+  auto& experiments = *made.mutable_experiment();
+  std::find_if(experiments.begin(), experiments.end(), [](const profile::Experiment& experiment) {
+    return experiment.virtual_speedup() != 0;
+  })->set_selected_samples(2);
+  EXPECT_THAT(ReportOf(made), Not(HasSubstr("pauses made")));
+}
+
+TEST(ReportNotesTest, AMissedSpeedupOnABusyMachineIsNoMatterOfCpusThatHalt) {
+  report_testing::SyntheticOptions options;
+  options.achieved_share = 0.7;
+  SyntheticProfile one_line(options, {{"/src/a.cc", 5, "A()", 0.5, 0.5, {}}});
+  one_line.AddRandomExperiments(40);
+  profile::Profile made = one_line.profile();
+  EXPECT_THAT(ReportOf(made), HasSubstr("leave the machine idle and profile again with `coz run"));
+  for (profile::Experiment& experiment : *made.mutable_experiment()) {
+    experiment.mutable_validity()->set_cpus(2);
+    experiment.mutable_validity()->set_runnable_threads_average(3.5);
+  }
+  EXPECT_THAT(ReportOf(made),
+              AllOf(HasSubstr("pauses made 70 %"), Not(HasSubstr("leave the machine idle"))));
+}
+
 TEST(ReportNotesTest, ProfileMergedWithItselfCountsOnce) {
   profile::Profile twice = FourLines();
   twice.MergeFrom(FourLines());

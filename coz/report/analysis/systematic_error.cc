@@ -101,6 +101,10 @@ double ChanceOf(double samples) { return samples > 0 ? 2 / std::sqrt(samples) : 
 
 }  // namespace
 
+bool IsMuchMissed(const ErrorFacts& facts) {
+  return std::fabs(facts.achieved_share - 1) > kMuchMissed + ChanceOf(facts.selected_samples);
+}
+
 double ErrorTerm::HalfWidth(double effect, double virtual_speedup, Side side) const {
   const double studied = std::min(1.0, virtual_speedup / kLeastStudiedSpeedup);
   const bool may_be_none = effect < 0 && side == Side::kAbove;
@@ -171,8 +175,7 @@ SystematicError SystematicErrorOf(const ErrorFacts& facts) {
   ErrorTerm phases = {ErrorCause::kPhases, 0, 0, std::fabs(facts.possible_phase_factor - 1)};
   (facts.possible_phase_factor < 1 ? phases.too_small : phases.too_large) = 0;
   add(phases);
-  if (missed > kMuchMissed + ChanceOf(facts.selected_samples))
-    error.doubts.push_back(ErrorCause::kAchieved);
+  if (IsMuchMissed(facts)) error.doubts.push_back(ErrorCause::kAchieved);
   if (facts.unseen_share > kMuchUnseen) error.doubts.push_back(ErrorCause::kClocks);
   if (facts.crowded_share >= kMuchCrowded) error.doubts.push_back(ErrorCause::kCrowd);
   return error;

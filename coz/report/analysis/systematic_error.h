@@ -90,6 +90,9 @@ struct ErrorFacts {
   double possible_phase_factor = 1;
 };
 
+// Whether pauses missed the virtual speedups asked for by more than chance makes of so few samples.
+bool IsMuchMissed(const ErrorFacts& facts);
+
 enum class ErrorCause {
   kMethod,
   kAchieved,

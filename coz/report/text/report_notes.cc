@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -27,6 +28,7 @@
 #include "coz/report/format/program_identity.h"
 #include "coz/report/statistics/statistics.h"
 #include "coz/report/wording/baseline_use.h"
+#include "coz/report/wording/error_cause.h"
 #include "coz/report/wording/find_source.h"
 #include "coz/report/wording/missed_parts.h"
 #include "coz/report/wording/repeat_command.h"
@@ -409,20 +411,16 @@ void AddSwitches(const profile::Profile& profile, std::vector<std::string>* note
 // Slopes are over what was achieved; where that is far from what was asked for, the largest
 // speedups were never tried.
 void AddAchieved(const ExperimentTable& table, std::vector<std::string>* notes) {
-  double nominal = 0;
-  double achieved = 0;
-  for (const ExperimentRow& row : table.experiments) {
-    if (!(row.achieved_virtual_speedup > 0)) continue;
-    nominal += row.pooled * row.virtual_speedup;
-    achieved += row.pooled * row.achieved_virtual_speedup;
-  }
-  if (nominal <= 0 || std::fabs(achieved / nominal - 1) <= kMuchMissed) return;
+  std::vector<size_t> all(table.experiments.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  const ErrorFacts facts =
+      GatherErrorFacts(table, all, std::nullopt, [](uint64_t /*session*/) { return true; });
+  if (!IsMuchMissed(facts)) return;
   notes->push_back(absl::StrFormat(
-      "pauses made %.0f %% of the virtual speedups asked for; slopes are over what they made, and "
-      "intervals are wider by what was missed (`coz report --verbose` shows both); leave the "
-      "machine "
-      "idle and profile again with `coz run --awake`",
-      100 * achieved / nominal));
+      "%s; slopes are over what they made, and intervals are wider by what was missed (`coz report "
+      "--verbose` shows both); %s",
+      ErrorCauseText(ErrorCause::kAchieved, facts),
+      ErrorRemedy(ErrorCause::kAchieved, facts)));
 }
 
 // Of any line, the largest share of CPU time without samples, where a verdict is not sure for it.

@@ -14,18 +14,15 @@ namespace {
 // An experiment of half a second with fewer is worth making longer.
 constexpr double kVisitsWanted = 100;
 
-// What to do about a doubt.
-const char* Remedy(ErrorCause cause) {
-  switch (cause) {
-    case ErrorCause::kAchieved:
-      return "leave the machine idle and profile again with `coz run --awake`";
-    case ErrorCause::kClocks:
-      return "profile again with fewer samples, `coz run --sampling-period=2`";
-    case ErrorCause::kCrowd:
-      return "give the program fewer threads, or more CPUs";
-    default:
-      return "";
-  }
+// From this share of experiments on, busy CPUs are the likelier cause than CPUs that halt.
+constexpr double kMostlyBusy = 0.5;
+
+constexpr char kFewerThreads[] = "give the program fewer threads, or more CPUs";
+
+const char* RemedyOfMissed(const ErrorFacts& facts) {
+  if (facts.crowded_share >= kMostlyBusy) return kFewerThreads;
+  if (facts.beside_share >= kMostlyBusy) return "stop what else runs and profile again";
+  return "leave the machine idle and profile again with `coz run --awake`";
 }
 
 }  // namespace
@@ -104,11 +101,24 @@ std::string ErrorCauseText(ErrorCause cause, const ErrorFacts& facts) {
   return "";
 }
 
+const char* ErrorRemedy(ErrorCause cause, const ErrorFacts& facts) {
+  switch (cause) {
+    case ErrorCause::kAchieved:
+      return RemedyOfMissed(facts);
+    case ErrorCause::kClocks:
+      return "profile again with fewer samples, `coz run --sampling-period=2`";
+    case ErrorCause::kCrowd:
+      return kFewerThreads;
+    default:
+      return "";
+  }
+}
+
 std::string DoubtsText(const SystematicError& error) {
   std::string text;
   for (ErrorCause cause : error.doubts) {
     absl::StrAppend(&text, text.empty() ? "" : "; ", ErrorCauseText(cause, error.facts), ": ",
-                    Remedy(cause));
+                    ErrorRemedy(cause, error.facts));
   }
   return text;
 }

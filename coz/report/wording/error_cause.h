@@ -21,6 +21,9 @@ const char* ErrorCauseId(ErrorCause cause);
 // "pauses made 268 % of the virtual speedups asked for"
 std::string ErrorCauseText(ErrorCause cause, const ErrorFacts& facts);
 
+// What to do about a doubt: "give the program fewer threads, or more CPUs". Empty: it is none.
+const char* ErrorRemedy(ErrorCause cause, const ErrorFacts& facts);
+
 // All doubts, each with what to do: "pauses made 268 % of …: profile again on an idle machine".
 // Empty where there is none.
 std::string DoubtsText(const SystematicError& error);
