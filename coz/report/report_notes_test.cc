@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <fstream>
@@ -343,6 +344,18 @@ TEST(ReportNotesTest, SaysThatTheKernelHeldSamplesBack) {
               HasSubstr("run: sudo sysctl kernel.perf_event_max_sample_rate=100000"));
   made.mutable_session(0)->set_sampling_period_ns(5000);
   EXPECT_THAT(ReportOf(made), HasSubstr("kernel.perf_event_max_sample_rate=200000"));
+}
+
+// The table at the end of a run has notes, and no heading.
+TEST(ReportNotesTest, SaysThatMostSamplesAreOutOfScope) {
+  profile::Profile made = FourLines();
+  EXPECT_THAT(ReportOf(made), Not(HasSubstr("on no line in scope")));
+  profile::SampleCounts* const counts = made.add_sample_counts();
+  counts->set_session(made.session(0).id());
+  counts->set_out_of_scope_samples(10'000'000);
+  EXPECT_THAT(ReportOf(made),
+              ContainsRegex("note: 100 % of the samples fell on no line in scope, .*"
+                            "run --unit=library"));
 }
 
 TEST(ReportNotesTest, SaysThatSpeedupsWereMissed) {

@@ -18,6 +18,7 @@
 #include "coz/report/text/report_notes.h"
 #include "coz/report/wording/nothing_measured.h"
 #include "coz/report/wording/repeat_command.h"
+#include "coz/report/wording/scope_share.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/verdict.h"
 
@@ -80,7 +81,6 @@ void AddVisits(const AnalyzedProfile& profile, std::vector<Finding>* findings) {
 
 void AddSamples(const AnalyzedProfile& profile, std::vector<Finding>* findings) {
   constexpr uint64_t kFew = 1000;
-  constexpr double kMuchOutside = 0.5;
   const ExperimentTable& table = profile.table;
   if (table.samples < kFew) {
     findings->push_back(
@@ -90,13 +90,10 @@ void AddSamples(const AnalyzedProfile& profile, std::vector<Finding>* findings) 
          absl::StrCat("give the program more to do, or let it run longer: ",
                       CommandWith("", profile.profile))});
   }
-  const double outside = Share(table.out_of_scope_samples + table.unmapped_samples, table.samples);
-  if (outside < kMuchOutside) return;
+  std::string out_of_scope = MostlyOutOfScope(table);
+  if (out_of_scope.empty()) return;
   findings->push_back(
-      {Grade::kWarning, "scope",
-       absl::StrCat(Percent(outside),
-                    " of the samples fell on no line in scope, neither themselves nor their "
-                    "callers, so nothing is known of most of the program's time"),
+      {Grade::kWarning, "scope", std::move(out_of_scope),
        absl::StrCat("build what is yours with -g; to see which library it is: ",
                     CommandWith("--unit=library", profile.profile),
                     "; to take libraries in: ", CommandWith("-b % -s %", profile.profile))});

@@ -32,6 +32,7 @@
 #include "coz/report/wording/find_source.h"
 #include "coz/report/wording/missed_parts.h"
 #include "coz/report/wording/repeat_command.h"
+#include "coz/report/wording/scope_share.h"
 #include "coz/report/wording/surroundings.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/unit_names.h"
@@ -419,8 +420,17 @@ void AddAchieved(const ExperimentTable& table, std::vector<std::string>* notes) 
   notes->push_back(absl::StrFormat(
       "%s; slopes are over what they made, and intervals are wider by what was missed (`coz report "
       "--verbose` shows both); %s",
-      ErrorCauseText(ErrorCause::kAchieved, facts),
-      ErrorRemedy(ErrorCause::kAchieved, facts)));
+      ErrorCauseText(ErrorCause::kAchieved, facts), ErrorRemedy(ErrorCause::kAchieved, facts)));
+}
+
+// A verdict on what is in scope is then none on the program.
+void AddOutOfScope(const profile::Profile& profile, const ExperimentTable& table,
+                   std::vector<std::string>* notes) {
+  const std::string out_of_scope = MostlyOutOfScope(table);
+  // Where nothing is in scope, the report says so instead of figures.
+  if (out_of_scope.empty() || table.units.empty()) return;
+  notes->push_back(absl::StrCat(out_of_scope, "; measure the libraries that it goes to: `",
+                                CommandWith("--unit=library", profile), "`"));
 }
 
 // Of any line, the largest share of CPU time without samples, where a verdict is not sure for it.
@@ -548,6 +558,7 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   }
   AddBuilds(profile, &notes);
   AddEnds(profile, &notes);
+  AddOutOfScope(profile, table, &notes);
   AddTaints(analysis, &notes);
   AddOutliers(analysis, &notes);
   const BaselineUse use = SumBaselines(profile, table);
