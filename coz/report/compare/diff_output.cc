@@ -13,6 +13,7 @@
 #include "coz/report/compare/unit_match.h"
 #include "coz/report/wording/headline.h"
 #include "coz/report/wording/text_layout.h"
+#include "coz/report/wording/unit_names.h"
 #include "coz/report/wording/verdict.h"
 #include "nlohmann/json.hpp"
 
@@ -43,10 +44,6 @@ std::string Name(const LineDiff& line) {
 bool HasDetails(const PointDiff& point) {
   return std::any_of(point.lines.begin(), point.lines.end(),
                      [](const LineDiff& line) { return !line.shown_detail.empty(); });
-}
-
-std::string DetailHead(const ProfileDiff& diff) {
-  return diff.unit_word == "function" ? "declared at" : "function";
 }
 
 std::string Time(double ns) {
@@ -100,7 +97,7 @@ Json EstimateJson(const std::optional<Estimate>& estimate) {
 std::string WideTable(const ProfileDiff& diff, const PointDiff& point, size_t shown) {
   const auto L = Align::kLeft;
   TextTable table({L, L, L, L, L});
-  table.AddRow({"change", diff.unit_word, HasDetails(point) ? DetailHead(diff) : "",
+  table.AddRow({"change", diff.unit_word, HasDetails(point) ? DetailHead(diff.unit_word) : "",
                 absl::StrCat(GainHead(), " before"), "after"});
   for (size_t i = 0; i < shown; ++i) {
     const LineDiff& line = point.lines[i];
@@ -118,7 +115,7 @@ std::string NarrowTable(const ProfileDiff& diff, const PointDiff& point, size_t 
   const int name_width = std::min(kNameWidth, has_details ? room * 3 / 5 : room);
   const auto L = Align::kLeft;
   TextTable table({L, L, L});
-  table.AddRow({"change", diff.unit_word, has_details ? DetailHead(diff) : ""});
+  table.AddRow({"change", diff.unit_word, has_details ? DetailHead(diff.unit_word) : ""});
   for (size_t i = 0; i < shown; ++i) {
     const LineDiff& line = point.lines[i];
     table.AddRow({Words(line.change), ElidePath(Name(line), name_width),
@@ -173,7 +170,7 @@ std::string DiffMarkdown(const ProfileDiff& diff, size_t max_lines) {
   for (const PointDiff& point : diff.points) {
     absl::StrAppend(&text, "**", Cell(Printable(point.name)), "**: ", Progress(point), "\n\n");
     if (point.lines.empty()) continue;
-    absl::StrAppend(&text, "| change | ", diff.unit_word, " | ", DetailHead(diff), " | ",
+    absl::StrAppend(&text, "| change | ", diff.unit_word, " | ", DetailHead(diff.unit_word), " | ",
                     GainHead(), " before | after |\n|---|---|---|---|---|\n");
     for (size_t i = 0; i < Shown(point, max_lines); ++i) {
       const LineDiff& line = point.lines[i];

@@ -43,6 +43,10 @@ TableColumns ChooseColumns(int width, const ColumnWidths& wanted, bool verbose) 
   // Places get what they need up to three fifths of the space, functions the rest.
   columns.place = std::min(wanted.place, std::max(space * 3 / 5, space - wanted.function));
   columns.function = space - columns.place;
+  const int most = space - kMinFunction;
+  int& source = wanted.source_is_place ? columns.place : columns.function;
+  source = std::max(source, std::min(wanted.source, most));
+  (wanted.source_is_place ? columns.function : columns.place) = space - source;
   if (columns.function >= kMinFunction) return columns;
   columns.place = std::min(wanted.place, space);
   columns.function = 0;

@@ -21,6 +21,10 @@ struct ColumnWidths {
   int function = 0;
   int gain = 0;  // with its interval
   int shape = 0;
+  // File and line without a folder, which are kept readable as long as the other name has some
+  // columns; they are the place, or beside a function.
+  int source = 0;
+  bool source_is_place = true;
 };
 
 // Number, place, gain and verdict are always shown.

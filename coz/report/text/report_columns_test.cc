@@ -25,6 +25,15 @@ TEST(ReportColumnsTest, CountsOfExperimentsAreForThoseWhoAsk) {
   EXPECT_FALSE(ChooseColumns(200, kUsual, false).experiments);
 }
 
+TEST(ReportColumnsTest, FileAndLineStayReadable) {
+  const TableColumns by_function = ChooseColumns(100, {40, 30, 16, 24, 14, false}, false);
+  EXPECT_EQ(by_function.function, 14);
+  EXPECT_EQ(by_function.place, 12);
+  const TableColumns by_line = ChooseColumns(100, {30, 40, 16, 24, 17, true}, false);
+  EXPECT_EQ(by_line.place, 17);
+  EXPECT_EQ(by_line.function, 9);
+}
+
 TEST(ReportColumnsTest, NamesGetWhatIsLeft) {
   const TableColumns both = ChooseColumns(100, {40, 40, 16, 24}, false);
   EXPECT_EQ(both.place + both.function, 26);

@@ -150,7 +150,7 @@ class PointRenderer {
   }
 
   TableColumns Columns(const PointAnalysis& point, size_t shown) const {
-    ColumnWidths wanted = {4, 8, 0, 0};
+    ColumnWidths wanted = {4, 8, 0, 0, 0};
     for (size_t i = 0; i < shown; ++i) {
       const LineAnalysis& line = point.lines[i];
       const auto widen = [](int* width, const std::string& text) {
@@ -160,7 +160,9 @@ class PointRenderer {
       widen(&wanted.function, names_.Detail(line.unit));
       widen(&wanted.gain, Gain(line, true));
       widen(&wanted.shape, ShapeText(line));
+      wanted.source = std::max(wanted.source, names_.SourceWidth(line.unit));
     }
+    wanted.source_is_place = DetailHead(names_.word()) == "function";
     const int digits = static_cast<int>(absl::StrCat(shown).size());
     return ChooseColumns(options_.width - (digits - 1), wanted, options_.verbose);
   }
@@ -173,11 +175,10 @@ class PointRenderer {
     const auto R = Align::kRight;
     const auto [low, high] = PlotRange(point, shown);
     TextTable table({R, L, L, L, L, L, R, R, L});
-    table.AddRow(
-        {"#", names_.word(),
-         only_if(columns.function > 0, names_.word() == "function" ? "declared at" : "function"),
-         GainHead(), only_if(columns.shape, "shape"), "", only_if(columns.samples, "samples"),
-         only_if(columns.experiments, "exp."), "verdict"});
+    table.AddRow({"#", names_.word(), only_if(columns.function > 0, DetailHead(names_.word())),
+                  GainHead(), only_if(columns.shape, "shape"), "",
+                  only_if(columns.samples, "samples"), only_if(columns.experiments, "exp."),
+                  "verdict"});
     for (size_t i = 0; i < shown; ++i) {
       const LineAnalysis& line = point.lines[i];
       table.AddRow({absl::StrCat(i + 1), names_.ShortPlace(line.unit, columns.place),

@@ -190,7 +190,9 @@ std::string ElideEnd(absl::string_view text, int width) {
 std::string ElidePath(absl::string_view path, int width) {
   const absl::string_view name = path.substr(path.rfind('/') + 1);
   if (DisplayWidth(path) <= width || DisplayWidth(name) < width) return ElideFront(path, width);
-  const int end_width = (width - 1) / 3;
+  if (DisplayWidth(name) == width) return absl::StrCat(name);
+  const int line_width = static_cast<int>(name.size() - std::min(name.rfind(':'), name.size()));
+  const int end_width = std::max((width - 1) / 3, std::min(line_width, width / 2));
   absl::string_view end = name;
   while (DisplayWidth(end) > end_width) end.remove_prefix(Decode(end).bytes);
   return absl::StrCat(ElideEnd(name, width - end_width), end);

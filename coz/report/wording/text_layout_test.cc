@@ -90,6 +90,8 @@ TEST(TextLayoutTest, ElidingNeverExceedsTheWidth) {
   EXPECT_EQ(ElidePath("/usr/lib/ext.cpython-311-x86_64-linux-gnu.so", 25),
             "ext.cpython-311-…x-gnu.so");
   EXPECT_EQ(ElidePath("/src/日本語日本語.cc", 8), "日本…cc");
+  EXPECT_EQ(ElidePath("/src/game.cc:36", 10), "game.cc:36");
+  EXPECT_EQ(ElidePath("/src/zstd_lazy.c:1876", 12), "zstd_l…:1876");
   EXPECT_EQ(ElideEnd("abc", 0), "");
 }
 

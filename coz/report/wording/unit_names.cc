@@ -1,6 +1,7 @@
 #include "coz/report/wording/unit_names.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "coz/base/call_path_name.h"
+#include "coz/report/analysis/analysis.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/wording/text_layout.h"
 
@@ -29,9 +31,10 @@ bool IsNamed(const UnitRow& unit) {
 }
 
 // Of a path, each function has its part of the width.
-std::string ShortenNamed(const UnitRow& unit, const std::string& name, int width) {
+std::string ShortenNamed(const UnitRow& unit, const std::string& name, int width,
+                         const NamesApart& names) {
   if (unit.kind != profile::UNIT_KIND_PATH || DisplayWidth(name) <= width) {
-    return ShortenFunction(name, width);
+    return names.Shorten(name, width);
   }
   std::vector<std::string> functions = SplitCallPath(name);
   const int count = static_cast<int>(functions.size());
@@ -56,12 +59,24 @@ std::string UnitWord(const ExperimentTable& table) {
 
 }  // namespace
 
+std::string DetailHead(absl::string_view unit_word) {
+  return unit_word == "function" || unit_word == "call path" ? "declared at" : "function";
+}
+
 UnitNames::UnitNames(const ExperimentTable& table) : table_(table), word_(UnitWord(table)) {
   std::vector<std::string> files;
   for (const ExperimentRow& row : table.experiments) {
     if (!table.units[row.unit].file.empty()) files.push_back(table.units[row.unit].file);
   }
   folder_ = CommonFolder(files);
+  std::set<std::string> functions;
+  for (const ExperimentRow& row : table.experiments) {
+    functions.insert(ShownFunction(table.units[row.unit]));
+  }
+  for (size_t unit = 0; unit < table.units.size(); ++unit) {
+    if (ShareOf(unit) >= kLeastShareOfRow) functions.insert(ShownFunction(table.units[unit]));
+  }
+  functions_ = NamesApart(functions);
 }
 
 std::string UnitNames::Plural() const { return PluralOf(word_); }
@@ -78,6 +93,11 @@ std::string UnitNames::InFolder(std::string name) const {
 
 bool UnitNames::IsLine(size_t unit) const {
   return table_.units[unit].kind == profile::UNIT_KIND_LINE;
+}
+
+bool UnitNames::HasFiles() const {
+  return std::any_of(table_.units.begin(), table_.units.end(),
+                     [](const UnitRow& unit) { return !unit.file.empty(); });
 }
 
 std::string UnitNames::Place(size_t unit) const { return PlaceOf(table_.units[unit]); }
@@ -112,12 +132,18 @@ std::string UnitNames::ShortPlace(size_t unit, int width) const {
   const UnitRow& row = table_.units[unit];
   if (!IsNamed(row)) return ElidePath(Place(unit), width);
   const std::string group = ElideEnd(ThreadGroup(row), width / 2);
-  return absl::StrCat(ShortenNamed(row, ShownFunction(row), width - DisplayWidth(group)), group);
+  return absl::StrCat(
+      ShortenNamed(row, ShownFunction(row), width - DisplayWidth(group), functions_), group);
 }
 
 std::string UnitNames::ShortDetail(size_t unit, int width) const {
   return IsNamed(table_.units[unit]) ? ElidePath(Detail(unit), width)
-                                     : ShortenFunction(Detail(unit), width);
+                                     : functions_.Shorten(Detail(unit), width);
+}
+
+int UnitNames::SourceWidth(size_t unit) const {
+  const std::string source = IsNamed(table_.units[unit]) ? Detail(unit) : Place(unit);
+  return DisplayWidth(source.substr(source.rfind('/') + 1));
 }
 
 std::string UnitNames::Share(size_t unit) const {

@@ -13,9 +13,14 @@
 #include <cstddef>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/wording/names_apart.h"
 
 namespace coz::report {
+
+// The heading of the column beside a unit of that word: "function" or "declared at".
+std::string DetailHead(absl::string_view unit_word);
 
 class UnitNames {
  public:
@@ -36,10 +41,15 @@ class UnitNames {
   std::string PlaceOf(const UnitRow& row) const;
   std::string Detail(size_t unit) const;
   std::string DetailOf(const UnitRow& row) const;
+  // Functions that differ in their template arguments alone stay different: "Rounds<Animate…>".
   std::string ShortPlace(size_t unit, int width) const;
   std::string ShortDetail(size_t unit, int width) const;
+  // What a unit's place in the source takes without its folder: of "src/file.cc:36" 10 columns.
+  int SourceWidth(size_t unit) const;
 
   bool IsLine(size_t unit) const;
+  // Whether any unit's file is known.
+  bool HasFiles() const;
 
   // Of all samples, in percent.
   std::string Share(size_t unit) const;
@@ -52,6 +62,7 @@ class UnitNames {
   const ExperimentTable& table_;
   std::string folder_;
   std::string word_;
+  NamesApart functions_;
 };
 
 }  // namespace coz::report

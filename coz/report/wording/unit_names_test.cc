@@ -60,6 +60,23 @@ TEST(UnitNamesTest, FunctionsAreNamedAndTheirPlaceIsAsFarAsItIsKnown) {
   EXPECT_EQ(names.Plural(), "functions");
 }
 
+TEST(UnitNamesTest, InstancesOfATemplateStayDifferentInFewColumns) {
+  const ExperimentTable table = Table({Unit(profile::UNIT_KIND_FUNCTION, "/src/game.cc", 36,
+                                            "Rounds<Animate(unsigned int)::<lambda(int)> >"),
+                                       Unit(profile::UNIT_KIND_FUNCTION, "/src/game.cc", 36,
+                                            "Rounds<Render(unsigned int)::<lambda(int)> >")});
+  const UnitNames names(table);
+  EXPECT_EQ(names.ShortPlace(0, 20), "Rounds<Animate…>");
+  EXPECT_EQ(names.ShortPlace(1, 20), "Rounds<Render…>");
+  EXPECT_EQ(names.SourceWidth(0), 10);
+}
+
+TEST(UnitNamesTest, FunctionsAndCallPathsAreDeclaredSomewhere) {
+  EXPECT_EQ(DetailHead("function"), "declared at");
+  EXPECT_EQ(DetailHead("call path"), "declared at");
+  EXPECT_EQ(DetailHead("line"), "function");
+}
+
 TEST(UnitNamesTest, MixedKindsAreUnits) {
   const ExperimentTable table = Table({Unit(profile::UNIT_KIND_LIBRARY, "/lib/libz.so", 0, ""),
                                        Unit(profile::UNIT_KIND_GROUP, "", 0, "parse")});
