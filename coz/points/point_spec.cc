@@ -171,11 +171,16 @@ std::string WithoutParameters(absl::string_view demangled) {
   return std::string(upto.substr(0, upto.size() - parameters));
 }
 
+std::string WithoutArguments(absl::string_view demangled) {
+  return std::string(WithoutTemplateArguments(WithoutParameters(demangled)));
+}
+
 bool MatchesFunction(absl::string_view wanted, absl::string_view linkage_name,
                      absl::string_view demangled) {
   if (wanted == linkage_name || wanted == demangled) return true;
   const std::string name = WithoutParameters(demangled);
   const absl::string_view bare = WithoutTemplateArguments(name);
+  if (wanted.empty()) return false;
   if (IsGlob(wanted)) {
     return MatchesGlob(wanted, linkage_name) || MatchesGlob(wanted, demangled) ||
            MatchesGlob(wanted, name) || MatchesGlob(wanted, bare);

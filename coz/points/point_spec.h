@@ -45,6 +45,9 @@ bool MatchesGlob(absl::string_view glob, absl::string_view text);
 // unchanged.
 std::string WithoutParameters(absl::string_view demangled);
 
+// The same without the template arguments at its end: "ns::f".
+std::string WithoutArguments(absl::string_view demangled);
+
 bool IsGlob(absl::string_view text);
 
 // Whether `wanted` (PointSpec::function) names the function. Without glob characters the last parts

@@ -72,6 +72,8 @@ TEST(PointSpecTest, ParametersAreCutOff) {
   EXPECT_EQ(WithoutParameters("(anonymous namespace)::f()"), "(anonymous namespace)::f");
   EXPECT_EQ(WithoutParameters("f(int) [clone .constprop.0]"), "f");
   EXPECT_EQ(WithoutParameters("main"), "main");
+  EXPECT_EQ(WithoutArguments("ns::f<int>(char) const"), "ns::f");
+  EXPECT_EQ(WithoutArguments("Rounds<Work(int)::<lambda(int)> >"), "Rounds");
 }
 
 TEST(PointSpecTest, FunctionIsNamedByItsLastParts) {

@@ -31,6 +31,19 @@ absl::Status NotFound(std::string_view option, const std::string& name, const Un
       option, name, belongs_to, points::ClosestPhrase(units.Closest(name)), InlinedHint(units)));
 }
 
+// A pattern of --group that holds what `name` names: the name, or for instances of a template with
+// what stands around it.
+std::string PatternOf(const std::string& name, const UnitIndex& units, experiment::UnitId example) {
+  const sourcemap::UnitDescription what = units.Describe(example).what;
+  for (const std::string& pattern : {absl::StrCat(name, "<*"), absl::StrCat("*", name, "<*")}) {
+    if (sourcemap::UnitPattern(name).MatchesCode(what.file, what.line, what.function)) break;
+    if (sourcemap::UnitPattern(pattern).MatchesCode(what.file, what.line, what.function)) {
+      return absl::StrCat("'", pattern, "'");
+    }
+  }
+  return name;
+}
+
 absl::Status CheckName(std::string_view option, const std::string& name, const UnitIndex& units,
                        bool may_come_later) {
   const std::vector<experiment::UnitId> found = units.Find(name);
@@ -56,7 +69,7 @@ absl::Status CheckName(std::string_view option, const std::string& name, const U
       absl::StrJoin(shown, ", "), more == 0 ? "" : absl::StrFormat(" and %d more", more),
       have_equal_names ? absl::StrFormat("one of them as here ('%s')", shown.front())
                        : "more of its name",
-      name));
+      PatternOf(name, units, found.front())));
 }
 
 std::string NamesOfAll(const UnitIndex& units, const std::vector<experiment::UnitId>& ids) {

@@ -8,8 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "coz/base/call_path_name.h"
 #include "coz/points/closest_names.h"
+#include "coz/points/point_spec.h"
 #include "coz/sourcemap/go_functions.h"
 #include "coz/supervisor/target/shared_text.h"
 
@@ -76,6 +78,10 @@ bool IsDeclaredAs(const sourcemap::UnitDescription& unit, std::string_view name)
                       name.substr(of + kDeclaredAt.size()));
 }
 
+bool IsFunction(const sourcemap::UnitDescription& unit) {
+  return unit.kind == sourcemap::UnitKind::kFunction || unit.kind == sourcemap::UnitKind::kPath;
+}
+
 bool IsCalled(const sourcemap::UnitDescription& unit, std::string_view name) {
   switch (unit.kind) {
     case sourcemap::UnitKind::kFunction:
@@ -86,6 +92,13 @@ bool IsCalled(const sourcemap::UnitDescription& unit, std::string_view name) {
     default:
       return IsPathSuffix(unit.Name(), name);
   }
+}
+
+// "Rounds" names ns::Rounds<int>(long).
+bool IsTemplateCalled(const sourcemap::UnitDescription& unit, std::string_view name) {
+  const absl::string_view wanted(name.data(), name.size());
+  return IsFunction(unit) && !points::IsGlob(wanted) &&
+         points::MatchesFunction(wanted, "", unit.function);
 }
 
 }  // namespace
@@ -553,6 +566,10 @@ std::vector<experiment::UnitId> UnitIndex::FindPart(std::string_view name) const
     if (unit.kind == sourcemap::UnitKind::kGroup && !group_has_code_[id]) return;
     found.push_back(id);
   });
+  if (!found.empty()) return found;
+  ForEachUnit([&](experiment::UnitId id, const sourcemap::UnitDescription& unit) {
+    if (IsTemplateCalled(unit, name)) found.push_back(id);
+  });
   return found;
 }
 
@@ -564,10 +581,7 @@ std::vector<std::string> UnitIndex::Closest(std::string_view name) const {
       closest.AddLine(unit.file, unit.line);
       if (!closest.wants_line()) closest.Add(sourcemap::WithoutParameters(unit.function));
     } else {
-      closest.Add(unit.kind == sourcemap::UnitKind::kFunction ||
-                          unit.kind == sourcemap::UnitKind::kPath
-                      ? sourcemap::WithoutParameters(unit.function)
-                      : std::string_view(unit.Name()));
+      closest.Add(IsFunction(unit) ? points::WithoutArguments(unit.function) : unit.Name());
     }
   });
   return closest.Best();

@@ -20,6 +20,7 @@ namespace coz::supervisor {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 sourcemap::UnitRules Libraries() {
@@ -83,6 +84,19 @@ TEST_F(UnitIndexTest, FunctionsAreThoseOfSymbolsWhereDebugInformationHasNoLineIn
   units.Answer(*control_);
   EXPECT_THAT(NamesOf(units, units.Find("own_work")), ElementsAre("own_work"));
   EXPECT_THAT(units.Find("library_work"), IsEmpty());
+}
+
+TEST_F(UnitIndexTest, ATemplatesNameNamesItsInstances) {
+  sourcemap::UnitRules functions;
+  functions.kind = sourcemap::UnitKind::kFunction;
+  UnitIndex units(sourcemap::BinaryScope({"%"}), sourcemap::SourceScope({"%"}), functions);
+  Announce(0, testing::RunfilePath("coz/supervisor/units/template_program"));
+  units.Preannounce(*control_);
+  units.Answer(*control_);
+  EXPECT_EQ(units.Find("Rounds").size(), 2u);
+  EXPECT_THAT(NamesOf(units, units.Find("Deepen")), ElementsAre(HasSubstr("Deepen<3>")));
+  EXPECT_THAT(units.Find("Deepe"), IsEmpty());
+  EXPECT_THAT(units.Closest("Round"), ElementsAre(HasSubstr("Rounds")));
 }
 
 TEST_F(UnitIndexTest, FunctionsOfOneNameAreToldApartByTheirDeclarations) {
