@@ -41,9 +41,10 @@ uint64_t HashOf(std::string_view bytes) {
 }
 
 // What tells this binary from others, and from itself before a rebuild; empty if it cannot be read.
-// A separate debug file is found by the build-id, so the same build-id means the same lines.
+// A separate debug file is found by the build-id, so the same build-id means the same lines, but
+// for what was stripped from the binary itself.
 std::string BinaryKey(const std::string& path, const std::string& build_id) {
-  if (!build_id.empty()) return HexOf(build_id);
+  if (!build_id.empty()) return absl::StrFormat("%s-d%x", HexOf(build_id), OwnDebugBytes(path));
   struct stat status;
   const std::unique_ptr<char, void (*)(void*)> absolute(realpath(path.c_str(), nullptr), std::free);
   if (absolute == nullptr || stat(path.c_str(), &status) != 0) return "";

@@ -1,8 +1,9 @@
 // Line tables that are built once per binary and kept in the user's cache folder.
 //
-// Shape    one file per table, $XDG_CACHE_HOME/coz or ~/.cache/coz, named by build-id, source scope
-//          and format version; a binary without build-id by path, size and time of change. Written
-//          beside and renamed, so that a reader sees a whole file or none.
+// Shape    one file per table, $XDG_CACHE_HOME/coz or ~/.cache/coz, named by build-id, size of the
+//          binary's own debug information, source scope and format version; a binary without
+//          build-id by path, size and time of change. Written beside and renamed, so that a reader
+//          sees a whole file or none.
 // Units    bytes
 // Errors   LoadLineTable: those of ReadLineTable, and RESOURCE_EXHAUSTED where not even a memory
 //          file can be made. A cache file that is broken, cut, of another binary or scope is

@@ -136,6 +136,16 @@ TEST_F(CacheTest, WithoutBuildIdARebuiltProgramIsNoticed) {
   EXPECT_FALSE(Load(program).was_cached());
 }
 
+// Its table may name no function that symbols would name.
+TEST_F(CacheTest, AStrippedCopyHasATableOfItsOwn) {
+  Load("coz/sourcemap/testdata/build_id/unstripped");
+  ReadOptions options;
+  options.debug_search_path = AbsolutePath("coz/sourcemap/testdata/build_id/debug");
+  const auto stripped = LoadLineTable(FixturePath("build_id"), SourceScope(), options, folder_);
+  ASSERT_TRUE(stripped.ok()) << stripped.status();
+  EXPECT_FALSE(stripped->was_cached());
+}
+
 TEST_F(CacheTest, ATableWithMissingPartsIsNotKept) {
   const LoadedTable loaded = Load(FixturePath("split_missing"));
   EXPECT_FALSE(loaded.statistics().skipped.empty());

@@ -19,7 +19,8 @@ namespace {
 
 constexpr int kProgressSteps = 200;
 
-// Names code that has no function in the debug information, assembly for example.
+// Names code that has no function in the debug information, or one without a name: assembly, and
+// what GCC has split with -flto, whose names it keeps nowhere.
 class SymbolNames {
  public:
   explicit SymbolNames(const DebugFile& file) : file_(file) {}
@@ -56,11 +57,11 @@ class FunctionNames {
     if (line.caller != kNoCaller) return PathIdOf(line);
     SourceFunction* function =
         detail_ == TableDetail::kOuterFunctions ? line.code_of : line.function;
-    if (function == nullptr) return builder_.AddString(Text(symbols_.NameAt(line.begin), {}));
-    if (function->name_id == 0xffffffff) {
-      function->name_id =
-          builder_.AddString(Text(reader_.NameOf(*function), function->declaration));
-    }
+    if (function != nullptr && function->name_id != 0xffffffff) return function->name_id;
+    const std::string name = function == nullptr ? "" : reader_.NameOf(*function);
+    // Inlined code is then of the symbol around it, so each line may have another.
+    if (name.empty()) return builder_.AddString(Text(symbols_.NameAt(line.begin), {}));
+    function->name_id = builder_.AddString(Text(name, function->declaration));
     return function->name_id;
   }
 
@@ -68,9 +69,9 @@ class FunctionNames {
   uint32_t PathIdOf(const LineInterval& line) {
     const auto [entry, is_new] = path_ids_.try_emplace({line.function, line.caller}, 0);
     if (!is_new) return entry->second;
-    std::string text = line.function == nullptr
-                           ? Text(symbols_.NameAt(line.begin), {})
-                           : Text(reader_.NameOf(*line.function), line.function->declaration);
+    const std::string name = line.function == nullptr ? "" : reader_.NameOf(*line.function);
+    std::string text = name.empty() ? Text(symbols_.NameAt(line.begin), {})
+                                    : Text(name, line.function->declaration);
     for (uint32_t i = line.caller; i != kNoCaller; i = callers_.at(i).caller) {
       const InlinedCaller& caller = callers_.at(i);
       PathKey::Caller key;

@@ -131,6 +131,12 @@ TEST(DwarfReaderTest, FunctionsAreNamedAsTheProgrammerKnowsThem) {
             "const&)::{lambda}::operator()");
 }
 
+TEST(DwarfReaderTest, FunctionsThatHaveLostTheirNamesHaveThoseOfSymbols) {
+  const Table table = Read("split_lto");
+  EXPECT_EQ(FunctionOfMark(table, "fixture_part.cc", "sort"),
+            "fixture::SortNumbers(std::vector<int, std::allocator<int> >&)");
+}
+
 TEST(DwarfReaderTest, FilesAreCleanAbsolutePaths) {
   const Table table = Read("dwarf5");
   std::set<std::string> files;

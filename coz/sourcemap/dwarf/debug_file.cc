@@ -136,6 +136,17 @@ std::string WhyNoDebugInfo(const std::string& path, const std::string& build_id,
       sought, DebuginfodAdvice(build_id));
 }
 
+// What `look` finds in the ELF file at `path`, or nothing where it cannot be read.
+template <typename Found>
+Found InElf(const std::string& path, Found (*look)(Elf* elf)) {
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.ok()) return Found();
+  elf_version(EV_CURRENT);
+  const std::unique_ptr<Elf, int (*)(Elf*)> elf(
+      elf_begin(fd.get(), ELF_C_READ_MMAP_PRIVATE, nullptr), elf_end);
+  return elf == nullptr ? Found() : look(elf.get());
+}
+
 }  // namespace
 
 absl::Status CannotOpen(const std::string& path, int error) {
@@ -147,16 +158,16 @@ absl::Status CannotOpen(const std::string& path, int error) {
 }
 
 std::string ReadBuildId(const std::string& path) {
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.ok()) return "";
-  elf_version(EV_CURRENT);
-  const std::unique_ptr<Elf, int (*)(Elf*)> elf(
-      elf_begin(fd.get(), ELF_C_READ_MMAP_PRIVATE, nullptr), elf_end);
-  if (elf == nullptr) return "";
-  const void* bytes = nullptr;
-  const ssize_t size = dwelf_elf_gnu_build_id(elf.get(), &bytes);
-  return size > 0 ? std::string(static_cast<const char*>(bytes), static_cast<size_t>(size))
-                  : std::string();
+  return InElf<std::string>(path, [](Elf* elf) {
+    const void* bytes = nullptr;
+    const ssize_t size = dwelf_elf_gnu_build_id(elf, &bytes);
+    return size > 0 ? std::string(static_cast<const char*>(bytes), static_cast<size_t>(size))
+                    : std::string();
+  });
+}
+
+uint64_t OwnDebugBytes(const std::string& path) {
+  return InElf<uint64_t>(path, [](Elf* elf) { return uint64_t{DebugSection(elf, "info").size()}; });
 }
 
 std::string HexOf(std::string_view bytes) {

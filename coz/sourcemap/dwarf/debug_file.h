@@ -114,6 +114,9 @@ std::vector<std::string> UnreadableSections(Elf* elf);
 // where it has none or cannot be read.
 std::string ReadBuildId(const std::string& path);
 
+// Bytes of the debug information in the ELF file at `path` itself; 0: it has none.
+uint64_t OwnDebugBytes(const std::string& path);
+
 // "\x1a\x2b" as "1a2b".
 std::string HexOf(std::string_view bytes);
 
