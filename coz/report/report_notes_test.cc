@@ -346,6 +346,18 @@ TEST(ReportNotesTest, SaysThatTheKernelHeldSamplesBack) {
   EXPECT_THAT(ReportOf(made), HasSubstr("kernel.perf_event_max_sample_rate=200000"));
 }
 
+TEST(ReportNotesTest, ABinaryIsNamedOnce) {
+  profile::Profile made = FourLines();
+  profile::Binary* const binary = made.add_binary();
+  binary->set_session(made.session(0).id());
+  binary->set_path("/usr/lib/libz.so");
+  binary->add_debug_info_skipped("/usr/lib/libz.so has no debug information");
+  binary->add_debug_info_skipped("a section in an unknown compression");
+  EXPECT_THAT(ReportOf(made),
+              AllOf(HasSubstr("note: /usr/lib/libz.so has no debug information\n"),
+                    HasSubstr("note: /usr/lib/libz.so: a section in an unknown compression\n")));
+}
+
 // The table at the end of a run has notes, and no heading.
 TEST(ReportNotesTest, SaysThatMostSamplesAreOutOfScope) {
   profile::Profile made = FourLines();

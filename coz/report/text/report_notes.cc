@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -553,7 +554,9 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   }
   for (const profile::Binary& binary : profile.binary()) {
     for (const std::string& skipped : binary.debug_info_skipped()) {
-      notes.push_back(absl::StrCat(Printable(binary.path()), ": ", skipped));
+      const bool is_named = absl::StartsWith(skipped, binary.path());
+      notes.push_back(absl::StrCat(is_named ? "" : absl::StrCat(Printable(binary.path()), ": "),
+                                   Printable(skipped)));
     }
   }
   AddBuilds(profile, &notes);

@@ -15,8 +15,8 @@
 
 namespace coz::report {
 
-// "96 % of the samples fell on no line in scope, neither themselves nor their callers, so nothing is
-// known of most of the program's time"; empty: at least half of them are in scope.
+// "96 % of the samples fell on no line in scope, neither themselves nor their callers, so nothing
+// is known of most of the program's time"; empty: at least half of them are in scope.
 std::string MostlyOutOfScope(const ExperimentTable& table);
 
 }  // namespace coz::report
