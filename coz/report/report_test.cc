@@ -242,6 +242,18 @@ TEST(ReportTest, NamesLinesThatWereNotTried) {
                               "--unit=function --- ./app --threads=2`\n"));
 }
 
+// Symbols name functions and no files.
+TEST(ReportTest, LargerThanFunctionsWithoutFilesAreLibraries) {
+  profile::Profile profile = HardlyTried();
+  for (profile::Unit& unit : *profile.mutable_unit()) {
+    unit.set_kind(profile::UNIT_KIND_FUNCTION);
+    unit.set_function(absl::StrCat("function_", unit.id()));
+    unit.clear_file();
+    unit.clear_line();
+  }
+  EXPECT_THAT(ReportOf(profile), HasSubstr("look at larger parts with `coz run --unit=library"));
+}
+
 TEST(ReportTest, NothingIsSaidOfLinesThatWereNotToBeTried) {
   profile::Profile profile = HardlyTried();
   profile.mutable_session(0)->mutable_options()->add_fixed_line("a.cc:5");

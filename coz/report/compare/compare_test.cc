@@ -434,6 +434,10 @@ TEST(VerifyTest, FunctionsAreCalledFunctions) {
   const auto few = ByFunction(*Make(1e6, {{10, 0.6, 0.6}}, 12, 2));
   EXPECT_THAT(Refusal(Verify(*few, *again, {"Work", std::nullopt})),
               HasSubstr("or with coz run --unit=function --fixed-line Work"));
+  profile::Profile alone = few->profile;
+  alone.mutable_session(0)->mutable_options()->add_fixed_line("Work");
+  EXPECT_THAT(Refusal(Verify(*AnalyzeWhole(alone), *again, {"Work", std::nullopt})),
+              HasSubstr("it tried that alone; profile it longer: coz run --append"));
 }
 
 TEST(VerifyTest, OneRunIsNoChange) {

@@ -72,11 +72,17 @@ profile::Options OptionsOf(const profile::Profile& profile) {
 }
 
 absl::Status NoFigures(const AnalyzedProfile& before, const std::string& wanted, bool is_known) {
+  const profile::Options options = OptionsOf(before.profile);
+  if (is_known && options.fixed_line_size() == 1 && options.fixed_line(0) == wanted) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the first profile has no prediction for ", wanted,
+                     " yet, though it tried that alone; profile it longer: ",
+                     WithItsCommand("coz run --append", before.profile)));
+  }
   if (is_known) {
     return absl::FailedPreconditionError(absl::StrFormat(
         "the first profile has no prediction for %s yet; profile it longer, or with %s", wanted,
-        absl::StrCat(FixedUnitCommand(OptionsOf(before.profile), wanted),
-                     TargetWords(before.profile))));
+        absl::StrCat(FixedUnitCommand(options, wanted), TargetWords(before.profile))));
   }
   const UnitNames shown(before.table);
   std::vector<std::string> names;

@@ -12,10 +12,11 @@
 namespace coz::report {
 namespace {
 
-// The next larger kind of unit; none: unknown.
-profile::UnitKind LargerUnit(const std::string& word) {
-  if (word == "line") return profile::UNIT_KIND_FUNCTION;
-  return word == "function" ? profile::UNIT_KIND_FILE : profile::UNIT_KIND_UNKNOWN;
+// The next larger kind of unit, of functions that symbols alone name the library; none: unknown.
+profile::UnitKind LargerUnit(const UnitNames& names) {
+  if (names.word() == "line") return profile::UNIT_KIND_FUNCTION;
+  if (names.word() != "function") return profile::UNIT_KIND_UNKNOWN;
+  return names.HasFiles() ? profile::UNIT_KIND_FILE : profile::UNIT_KIND_LIBRARY;
 }
 
 // Units without rows that have fewer of the samples together are left out.
@@ -55,7 +56,7 @@ std::string SmallUnits(const PointAnalysis& point, const UnitNames& names) {
 std::string Spread(const PointAnalysis& point, const profile::Profile& profile,
                    const UnitNames& names) {
   constexpr double kMost = 0.5;
-  const profile::UnitKind larger = LargerUnit(names.word());
+  const profile::UnitKind larger = LargerUnit(names);
   double share = 0;
   for (const LineAnalysis& line : point.lines) {
     if (line.verdict != Verdict::kNoEffect) return "";
@@ -85,7 +86,7 @@ std::string Untried(const PointAnalysis& point, const profile::Profile& profile,
     share += one;
   }
   if (share < kLeastTogether) return "";
-  const profile::UnitKind larger = LargerUnit(names.word());
+  const profile::UnitKind larger = LargerUnit(names);
   const bool run_longer = share < kManyTogether || larger == profile::UNIT_KIND_UNKNOWN;
   return absl::StrFormat(
       "Not tried yet: %s, each with less than %s %% of the samples, %s %s %% together; %s",
