@@ -4,6 +4,7 @@
 #include "CLI/App.hpp"
 #include "absl/strings/str_format.h"
 #include "coz/experiment/seed.h"
+#include "coz/report/wording/repeat_command.h"
 #include "coz/supervisor/run/run_profile.h"
 #include "tools/command_line.h"
 #include "tools/documentation/command_tree.h"
@@ -55,9 +56,9 @@ absl::StatusOr<supervisor::RunResult> RunRepeatedly(supervisor::RunOptions run, 
   if (result.ok()) result->earlier_came_back = came_back;
   if (most > 1 && result.ok() && IsToRunAgain(*result) && !result->precision.empty()) {
     Say(absl::StrFormat(
-        "after %d runs the profile is not as precise as --until asks (%s); go on with: coz run "
-        "--append --repeat=...",
-        runs, result->precision));
+        "after %d runs the profile is not as precise as --until asks (%s); go on with: %s", runs,
+        result->precision,
+        report::CommandToAdd(run.output, 0, *result->profile.session().rbegin())));
   }
   return result;
 }

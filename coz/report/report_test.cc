@@ -333,6 +333,18 @@ TEST(ReportTest, NextCommandCountsWhatThisOneCounted) {
                                            "line with `coz run --end-to-end --repeat=40 --fixed"));
 }
 
+TEST(ReportTest, ProgramsThatEndSoonAreToBeRunAgain) {
+  SyntheticProfile made({}, {{"/src/a.cc", 5, "A()", 0.5, 0.5, {}}});
+  for (double s : {0.0, 0.2}) made.AddExperiment(0, s);
+  made.End();
+  profile::Profile profile = made.profile();
+  profile.mutable_session_end(0)->set_reason(profile::END_REASON_TARGET_EXITED);
+  EXPECT_THAT(ReportOf(profile, 300),
+              HasSubstr("next: make more runs, with `coz run --append --repeat=20 --- ./app"));
+  profile.mutable_session_end(0)->set_reason(profile::END_REASON_INTERRUPTED);
+  EXPECT_THAT(ReportOf(profile, 300), HasSubstr("next: run longer, or"));
+}
+
 TEST(ReportTest, ProfileWithoutPointsSaysHowToAddOne) {
   profile::Profile bare = SyntheticProfile({}, {}).profile();
   bare.clear_progress_point();

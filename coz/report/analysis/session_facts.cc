@@ -135,6 +135,19 @@ bool MakesBaselinesAlone(const profile::Profile& profile) {
          std::none_of(profile.session().begin(), profile.session().end(), makes_others);
 }
 
+double SecondsUntilItEnds(const profile::Profile& profile) {
+  double ns = 0;
+  for (const profile::SessionEnd& end : profile.session_end()) {
+    if (end.reason() != profile::END_REASON_TARGET_EXITED) return 0;
+    ns += static_cast<double>(end.run_time_ns());
+  }
+  for (const profile::Session& session : profile.session()) {
+    if (session.options().attached_pid() != 0) return 0;
+  }
+  const int ends = profile.session_end_size();
+  return ends == 0 || ends < profile.session_size() ? 0 : ns / 1e9 / ends;
+}
+
 std::string Quoted(const std::string& argument) {
   const bool plain = !argument.empty() && std::all_of(argument.begin(), argument.end(), [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("_-+=./:,@%", c);

@@ -65,6 +65,10 @@ std::string DescribeSourceChange(const profile::SourceChange& change);
 // no line has a figure, however long they are.
 bool MakesBaselinesAlone(const profile::Profile& profile);
 
+// How long a run takes of a program that ends by itself, on average, in seconds. 0 where a session
+// was ended otherwise, or was attached to.
+double SecondsUntilItEnds(const profile::Profile& profile);
+
 // An argument as one may type it in a shell: in quotes where it needs them.
 std::string Quoted(const std::string& argument);
 

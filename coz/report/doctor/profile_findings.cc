@@ -150,6 +150,15 @@ Lacking FindLacking(const AnalyzedProfile& profile, const PointAnalysis& point) 
   return lacking;
 }
 
+// Of a program that ends soon; else 0.
+uint32_t RunsFor(double seconds, const profile::Profile& profile) {
+  constexpr double kSoonS = 30;
+  constexpr double kMostRuns = 1000;
+  const double run_s = SecondsUntilItEnds(profile);
+  if (run_s <= 0 || run_s > kSoonS) return 0;
+  return static_cast<uint32_t>(std::clamp(std::ceil(seconds / run_s), 2.0, kMostRuns));
+}
+
 // Of the most visited point.
 void AddLength(const AnalyzedProfile& profile, const std::string& path,
                std::vector<Finding>* findings) {
@@ -178,8 +187,8 @@ void AddLength(const AnalyzedProfile& profile, const std::string& path,
       {Grade::kWarning, "length",
        absl::StrCat(what, ": too short by about ", InWords(lacking.more_s),
                     lacking.some_never ? " for those that a longer run can tell" : ""),
-       absl::StrCat("to add to it: ",
-                    CommandWith(absl::StrCat("--append -o ", Quoted(path)), profile.profile))});
+       absl::StrCat("to add to it: ", CommandToAdd(path, RunsFor(lacking.more_s, profile.profile),
+                                                   *profile.profile.session().rbegin()))});
 }
 
 }  // namespace

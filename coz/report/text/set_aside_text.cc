@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -80,6 +81,16 @@ size_t MostOpenUnit(const PointAnalysis& point, const LineSetAside& first, const
   return most;
 }
 
+std::string HowToGoOn(const profile::Options& options, const profile::Profile& profile) {
+  if (options.end_to_end()) return "make more runs, with --repeat=40";
+  constexpr double kSoonS = 30;
+  constexpr uint32_t kRuns = 20;
+  const double run_s = SecondsUntilItEnds(profile);
+  if (run_s <= 0 || run_s > kSoonS) return "run longer";
+  return absl::StrCat("make more runs, with `",
+                      CommandToAdd("", std::max(kRuns, options.repeat()), profile.session(0)), "`");
+}
+
 std::string Advice(const PointAnalysis& point, const LineSetAside& first,
                    const profile::Profile& profile, const ExperimentTable& table,
                    const UnitNames& names) {
@@ -88,7 +99,7 @@ std::string Advice(const PointAnalysis& point, const LineSetAside& first,
   }
   const profile::Options options =
       profile.session_size() == 0 ? profile::Options() : profile.session(0).options();
-  const char* more = options.end_to_end() ? "make more runs, with --repeat=40" : "run longer";
+  const std::string more = HowToGoOn(options, profile);
   const size_t unit = MostOpenUnit(point, first, names, {{}, table.run_time_ns, &profile});
   if (!names.IsLine(unit)) return more;
   return absl::StrCat(more, ", or look at one line with `",

@@ -140,7 +140,8 @@ std::string UnderSameConditions(const profile::Options& options) {
   AddScopes(options, &words);
   AddText("--follow", options.follow(), &words);
   AddFlag("--end-to-end", options.end_to_end(), &words);
-  if (options.end_to_end()) AddNumber("--repeat", std::max(kRuns, options.repeat()), &words);
+  const uint32_t runs = options.end_to_end() ? std::max(kRuns, options.repeat()) : options.repeat();
+  if (runs > 1) AddNumber("--repeat", runs, &words);
   return absl::StrJoin(words, " ");
 }
 
@@ -204,6 +205,17 @@ std::string CommandAgain(const profile::Session& session) {
   Words words = Command(session.options());
   AddSessionOptions(session, &words);
   return Printable(absl::StrCat(absl::StrJoin(words, " "), TargetOf(session)));
+}
+
+std::string CommandToAdd(const std::string& output, uint32_t runs,
+                         const profile::Session& session) {
+  profile::Session more = session;
+  if (runs > 0) more.mutable_options()->set_repeat(runs);
+  Words words = Command(more.options());
+  words.emplace_back("--append");
+  if (!output.empty()) words.push_back(absl::StrCat("-o ", Quoted(output)));
+  AddSessionOptions(more, &words);
+  return Printable(absl::StrCat(absl::StrJoin(words, " "), TargetOf(more)));
 }
 
 std::string RepeatCommand(const profile::Session& session) {

@@ -10,6 +10,7 @@
 #ifndef COZ_REPORT_WORDING_REPEAT_COMMAND_H_
 #define COZ_REPORT_WORDING_REPEAT_COMMAND_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,10 @@ std::string CommandWith(absl::string_view options, const profile::Profile& profi
 
 // The command that made the session, for a new one: without its seed.
 std::string CommandAgain(const profile::Session& session);
+
+// The command that adds runs to the profile `output` of the session; "": to that in the current
+// folder. `runs` 0: as many as the session's series had.
+std::string CommandToAdd(const std::string& output, uint32_t runs, const profile::Session& session);
 
 // The command that repeats the session, with its seed and all options; for one of a series
 // (--repeat), the whole series.

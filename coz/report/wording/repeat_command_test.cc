@@ -138,6 +138,20 @@ TEST(RepeatCommandTest, RunsOfASeriesAreRepeatedByOneCommand) {
   EXPECT_THAT(RepeatCommand(session), HasSubstr("--seed=100 --repeat=5 "));
 }
 
+TEST(RepeatCommandTest, RunsAreAddedUnderTheSameConditions) {
+  profile::Session session = PlainSession();
+  session.mutable_options()->add_progress("Serve");
+  EXPECT_EQ(CommandToAdd("a b.pb", 0, session),
+            "coz run --append -o 'a b.pb' --progress=Serve --- './my server' --port=80");
+  session.mutable_options()->set_repeat(5);
+  EXPECT_EQ(CommandToAdd("", 0, session),
+            "coz run --append --progress=Serve --repeat=5 --- './my server' --port=80");
+  EXPECT_EQ(CommandToAdd("", 40, session),
+            "coz run --append --progress=Serve --repeat=40 --- './my server' --port=80");
+  EXPECT_EQ(FixedUnitCommand(session.options(), "a.cc:5"),
+            "coz run --progress=Serve --repeat=5 --fixed-line a.cc:5");
+}
+
 TEST(RepeatCommandTest, AnOlderVersionsDefaultPeriodIsSaid) {
   profile::Session session = PlainSession();
   session.set_sampling_period_ns(500'000);

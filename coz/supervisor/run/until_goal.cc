@@ -115,6 +115,8 @@ std::string UntilGoal::Text() const {
   if (std::isfinite(state_.width)) {
     text =
         absl::StrFormat("widest interval %.1f of %g points", 100 * state_.width, 100 * goal_.width);
+  } else if (state_.open.empty()) {
+    text = "no line has a figure yet";
   } else {
     text = absl::StrCat(state_.open.size(), state_.open.size() == 1 ? " line" : " lines",
                         " without a figure yet");

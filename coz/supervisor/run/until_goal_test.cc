@@ -98,6 +98,14 @@ TEST(UntilGoalTest, AGoalThatIsNarrowerThanWhatStaysIsReachedAndSaysSo) {
   EXPECT_EQ(wide.WhatStays(), "");
 }
 
+TEST(UntilGoalTest, NoFigureIsNotTakenForNoneThatLacksOne) {
+  SyntheticProfile made({}, {{"/src/a.cc", 1, "A()", 0.01, 0.5, {}}});
+  made.AddExperiment(0, 0.5);
+  UntilGoal goal(0.1, 0.5, {});
+  goal.Update(made.profile(), 1);
+  EXPECT_THAT(goal.Text(), HasSubstr("no line has a figure yet"));
+}
+
 TEST(UntilGoalTest, EstimatesInRunsWhereThereAreSeveral) {
   report_testing::SyntheticOptions options;
   options.noise = 0.1;
