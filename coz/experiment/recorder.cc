@@ -23,10 +23,9 @@ PointCounts CountsAt(const TargetSnapshot& snapshot, size_t point) {
 
 double InFlight(const TargetSnapshot& snapshot, size_t point) {
   const PointCounts counts = CountsAt(snapshot, point);
+  const uint64_t begun = counts.arrivals + counts.begun_before;
   // The two counters are not read at one moment: a departure can be seen before its arrival.
-  return counts.arrivals > counts.departures
-             ? static_cast<double>(counts.arrivals - counts.departures)
-             : 0;
+  return begun > counts.departures ? static_cast<double>(begun - counts.departures) : 0;
 }
 
 // The integral of arrivals - departures over effective time, where the time of each is known:
@@ -45,8 +44,10 @@ void CorrectByTimes(const TargetSnapshot& start, const TargetSnapshot& end, size
   const uint64_t start_ns = start.now_ns - start.global_delay_ns;
   const uint64_t end_ns = end.now_ns - end.global_delay_ns;
   // Modulo 2^64: the sums of times have long overflown, the result has not.
-  const uint64_t integral_ns = (after.arrivals - after.departures) * end_ns -
-                               (before.arrivals - before.departures) * start_ns +
+  // Who was under way before is known best at the end.
+  const uint64_t begun_before = after.begun_before;
+  const uint64_t integral_ns = (begun_before + after.arrivals - after.departures) * end_ns -
+                               (begun_before + before.arrivals - before.departures) * start_ns +
                                (after.departure_time_sum_ns - before.departure_time_sum_ns) -
                                (after.arrival_time_sum_ns - before.arrival_time_sum_ns);
   // Below 0 where marks do not pair: then looks are as good a guess.
@@ -148,9 +149,11 @@ double ExperimentRecorder::InFlightByLooks(const TargetSnapshot& end, size_t poi
   const PointCounts before = CountsAt(start_, point);
   const PointCounts after = CountsAt(end, point);
   if (!IsCharged(before, after)) return in_flight_ns_[point];
+  const uint64_t delay_ns = after.charged_delay_ns - before.charged_delay_ns;
+  const auto requests_ns = static_cast<int64_t>(
+      after.charged_in_flight_ns - before.charged_in_flight_ns + after.begun_before * delay_ns);
   const double in_delays =
-      static_cast<double>(after.charged_in_flight_ns - before.charged_in_flight_ns) /
-      static_cast<double>(after.charged_delay_ns - before.charged_delay_ns);
+      std::max(0.0, static_cast<double>(requests_ns) / static_cast<double>(delay_ns));
   const double inserted_ns = static_cast<double>(end.global_delay_ns - start_.global_delay_ns);
   return std::max(0.0, in_flight_on_clock_ns_[point] - in_delays * inserted_ns);
 }

@@ -63,6 +63,32 @@ TEST(RecorderTest, InFlightIsExactWhereEveryTimeIsKnown) {
   EXPECT_TRUE(record.points[0].in_flight_by_times);
 }
 
+// One more was under way before anything was counted: its end, at 710, has no begin.
+TEST(RecorderTest, WhoWasUnderWayBeforeIsKnownInTheEnd) {
+  TargetSnapshot start = At(1000, 300);
+  start.points = {{0, 5, 5, 5, 5, 0, 100}};
+  ExperimentRecorder recorder(kHalf, start);
+  TargetSnapshot end = At(2000, 800);  // 500 ns effective, from 700 to 1200
+  end.points = {{0, 7, 7, 7, 7, 750 + 900, 100 + 710 + 790}};
+  end.points[0].begun_before = 1;
+  const ExperimentRecord record = recorder.Finish(SchedulerOptions(), end, 2000, true);
+  EXPECT_DOUBLE_EQ(record.points[0].in_flight_ns, 10 + 40 + 300);
+  EXPECT_TRUE(record.points[0].in_flight_by_times);
+}
+
+TEST(RecorderTest, WhoWasUnderWayBeforeIsSeenByLooks) {
+  TargetSnapshot start = At(0, 300);
+  start.points = {{0, 5, 6}};
+  start.points[0].begun_before = 2;
+  ExperimentRecorder recorder(kHalf, start);
+  TargetSnapshot end = At(1000, 800);
+  end.points = start.points;
+  end.points[0].charged_delay_ns = 500;
+  end.points[0].charged_in_flight_ns = -uint64_t{500};  // ends were one ahead of begins
+  EXPECT_DOUBLE_EQ(recorder.Finish(SchedulerOptions(), end, 1000, true).points[0].in_flight_ns,
+                   1000 - 500);
+}
+
 // The same server. Known are only the number of requests, and that one was under way at each delay.
 TEST(RecorderTest, DelaysThatWereChargedAreLeftOutWithWhatWasUnderWay) {
   TargetSnapshot start = At(0, 300);

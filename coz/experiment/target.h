@@ -36,7 +36,10 @@ struct PointCounts {
   // For a pair whose visits have no times: delay imposed while the number under way was known, and
   // the sum of each delay times that number.
   uint64_t charged_delay_ns = 0;
-  uint64_t charged_in_flight_ns = 0;
+  uint64_t charged_in_flight_ns = 0;  // modulo 2^64; below 0 where `begun_before` is missing in it
+  // Requests that end without a begin that counts, as they were under way before. As far as it is
+  // known: unlike the others this may fall.
+  uint64_t begun_before = 0;
 };
 
 // What the CPUs did that the target may use, summed over them. Cumulative, to a clock tick or more.

@@ -30,8 +30,9 @@ void Charge(const ControlBlock& control, uint64_t rise_ns, ChargedPair* pair) {
   uint64_t arrivals = 0;
   if (!ReadVisits(control, *pair, PairEnd::kEnd, &departures)) return;
   if (!ReadVisits(control, *pair, PairEnd::kBegin, &arrivals)) return;
-  if (departures > arrivals) return;
   pair->delay_ns.fetch_add(rise_ns, std::memory_order_relaxed);
+  // Below 0, modulo 2^64, where more ends than begins were counted: the supervisor knows how many
+  // were under way before.
   pair->delay_in_flight_ns.fetch_add(rise_ns * (arrivals - departures), std::memory_order_relaxed);
 }
 

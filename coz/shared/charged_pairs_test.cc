@@ -52,11 +52,12 @@ TEST_F(ChargedPairsTest, PlaceThatCannotBeReadIsNotTakenForUnvisited) {
   EXPECT_EQ(pair().delay_ns, 0u);
 }
 
-TEST_F(ChargedPairsTest, NobodyHasLeftBeforeHeCame) {
+TEST_F(ChargedPairsTest, WhoHasComeBeforeHisBeginWasCountedIsTakenOff) {
   control_->charged_pairs_used = 1;
   control_->points[1].shared.count = 1;
   Charge(100);
-  EXPECT_EQ(pair().delay_ns, 0u);
+  EXPECT_EQ(pair().delay_ns, 100u);
+  EXPECT_EQ(pair().delay_in_flight_ns, ~uint64_t{0} - 99);
 }
 
 TEST_F(ChargedPairsTest, ManyThreadsAreNotLookedAtInAHandler) {

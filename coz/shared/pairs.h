@@ -27,7 +27,7 @@ struct ChargedPair {
   uint32_t begin_place;
   uint32_t end_place;
   std::atomic<uint64_t> delay_ns;            // imposed
-  std::atomic<uint64_t> delay_in_flight_ns;  // each delay times the requests; modulo 2^64
+  std::atomic<uint64_t> delay_in_flight_ns;  // each delay times begins less ends; modulo 2^64
 };
 
 // Counters of visits to places that the supervisor lets processes read. A breakpoint counts in one

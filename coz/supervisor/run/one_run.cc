@@ -121,6 +121,7 @@ void Run::TakeSlots() {
 
 void Run::BeginRecords(report::ProfileWriter writer) {
   target_.emplace(&control_.block(), CpuQuota(options_.attach_pid));
+  if (options_.attach_pid != 0) target_->FollowBegunBefore();
   target_->SetUnits([this](experiment::UnitId unit) { return units_.Has(unit); });
   outside_->AddTo(&*target_, &units_);
   counted_->AddTo(&control_.block(), &*target_);

@@ -170,6 +170,7 @@ experiment::TargetSnapshot LiveTarget::Read() {
   snapshot.now_ns = MonotonicNowNs();
   snapshot.global_delay_ns = control_.ledger.global_delay_ns.load(std::memory_order_acquire);
   points_.Count(&snapshot.points);
+  points_.ReadBegunBefore(&snapshot.points);
   points_.ReadLatencies();
   ReadCounters(&snapshot);
   const Debts debts = ReadDebts();

@@ -43,6 +43,9 @@ class LiveTarget : public experiment::ExperimentTarget {
   // life for the target. At least every 50 ms.
   void Poll();
 
+  // As in TargetPoints.
+  void FollowBegunBefore() { points_.FollowBegunBefore(); }
+
   // How many CPUs other programs that hardly wait keep busy. Where waits are units that changes
   // nothing: a delay is time by the clock then, as a wait is, and pauses need not hold their CPUs.
   void SetBeside(double cpus) { beside_.SetCpus(control_.waits_are_units != 0 ? 0 : cpus); }

@@ -178,6 +178,27 @@ TEST_F(LiveTargetTest, MakesOnePointOfBeginAndEnd) {
   EXPECT_EQ(snapshot.points[1].visits, 10u);
 }
 
+TEST_F(LiveTargetTest, WhoWasUnderWayAtAnAttachIsSoUntilHisEnd) {
+  target_.FollowBegunBefore();
+  AddPoint(shared::PointKind::kBegin, "order");
+  AddPoint(shared::PointKind::kEnd, "order");
+  shared::ThreadSlot& one = AddThread();
+  shared::ThreadSlot& other = AddThread();
+  control_->points[1].timed_cell = 1;
+  one.timed[0].visits = 1;  // an end without a begin
+  other.visits[0] = 1;
+  EXPECT_EQ(target_.Read().points.at(0).begun_before, 1u) << "the threads are never idle together";
+  other.visits[0] = 2;
+  EXPECT_EQ(target_.Read().points.at(0).begun_before, 0u) << "requests go from thread to thread";
+}
+
+TEST_F(LiveTargetTest, NobodyIsUnderWayBeforeTheProgramStarts) {
+  AddPoint(shared::PointKind::kBegin, "order");
+  AddPoint(shared::PointKind::kEnd, "order");
+  AddThread().visits[1] = 1;
+  EXPECT_EQ(target_.Read().points.at(0).begun_before, 0u);
+}
+
 TEST_F(LiveTargetTest, TellsWhatRunningThreadsOwe) {
   control_->ledger.global_delay_ns = 1000;
   AddThread().ledger.local_delay_ns = 400;

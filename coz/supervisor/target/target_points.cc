@@ -35,7 +35,9 @@ void TargetPoints::Discover() {
       mark.is_latency = is_latency;
       points_.push_back(mark);
     }
-    sources_.push_back({id, kind, i});
+    // A request that ends while it is looked at must not seem to have left before it came.
+    sources_.insert(kind == shared::PointKind::kEnd ? sources_.begin() : sources_.end(),
+                    {id, kind, i});
     any_new = true;
   }
   if (any_new) ChargePairs();
@@ -128,6 +130,70 @@ TimedReader TargetPoints::ReadTimed(uint32_t slot) const {
   return reader;
 }
 
+void TargetPoints::CountMark(const PointSource& source, experiment::PointCounts* point) const {
+  switch (source.kind) {
+    case shared::PointKind::kThroughput:
+      point->visits = shared::UntimedVisits(control_, source.slot);
+      break;
+    case shared::PointKind::kPlace:
+    case shared::PointKind::kApi:
+      break;
+    case shared::PointKind::kBegin: {
+      const TimedReader timed = ReadTimed(source.slot);
+      point->timed_arrivals = timed.visits();
+      point->arrival_time_sum_ns = timed.time_sum_ns();
+      point->arrivals = shared::UntimedVisits(control_, source.slot) + timed.visits();
+      break;
+    }
+    case shared::PointKind::kEnd: {
+      const TimedReader timed = ReadTimed(source.slot);
+      point->timed_departures = timed.visits();
+      point->departure_time_sum_ns = timed.time_sum_ns();
+      point->departures = shared::UntimedVisits(control_, source.slot) + timed.visits();
+      break;
+    }
+  }
+}
+
+uint64_t TargetPoints::VisitsIn(const shared::ThreadSlot& thread, uint32_t slot) const {
+  const uint32_t cell = control_.points[slot].timed_cell.load(std::memory_order_relaxed);
+  const bool is_timed = cell != 0 && cell <= shared::kMaxTimedPoints;
+  return thread.visits[slot].load(std::memory_order_acquire) +
+         (is_timed ? thread.timed[cell - 1].visits.load(std::memory_order_acquire) : 0);
+}
+
+void TargetPoints::LookAtThreads(uint32_t point, BegunBefore* begun) const {
+  const std::optional<uint32_t> begin = ChargedEnd(point, shared::PairEnd::kBegin);
+  const std::optional<uint32_t> end = ChargedEnd(point, shared::PairEnd::kEnd);
+  const auto has_threads = [this](std::optional<uint32_t> slot) {
+    return slot.has_value() && *slot < shared::kMaxPoints &&
+           control_.points[*slot].shared.count.load(std::memory_order_relaxed) == 0;
+  };
+  if (!has_threads(begin) || !has_threads(end)) {
+    begun->PassesRequestsOn();
+    return;
+  }
+  shared::ForEachThread(control_, [&](const shared::ThreadSlot& thread, uint32_t index) {
+    PairVisits visits;
+    visits.departures = VisitsIn(thread, *end);
+    visits.arrivals = VisitsIn(thread, *begin);
+    const bool is_steady = VisitsIn(thread, *end) == visits.departures;
+    if (is_steady) begun->LookAtThread(index, visits);
+  });
+}
+
+void TargetPoints::ReadBegunBefore(std::vector<experiment::PointCounts>* counts) {
+  if (!follows_begun_before_) return;
+  begun_before_.resize(points_.size());
+  for (uint32_t id = 0; id < points_.size(); ++id) {
+    experiment::PointCounts& point = (*counts)[id];
+    if (point.departures == 0 || HasTimes(id)) continue;
+    LookAtThreads(id, &begun_before_[id]);
+    begun_before_[id].LookAtAll({point.departures, point.arrivals});
+    point.begun_before = begun_before_[id].requests();
+  }
+}
+
 void TargetPoints::Count(std::vector<experiment::PointCounts>* counts) const {
   counts->assign(points_.size(), experiment::PointCounts());
   for (const OutsideSource& source : outside_sources_) {
@@ -147,31 +213,7 @@ void TargetPoints::Count(std::vector<experiment::PointCounts>* counts) const {
     point.departures = point.timed_departures = sums.calls;
     point.departure_time_sum_ns = sums.time_ns;
   }
-  for (const PointSource& source : sources_) {
-    experiment::PointCounts& point = (*counts)[source.point];
-    switch (source.kind) {
-      case shared::PointKind::kThroughput:
-        point.visits = shared::UntimedVisits(control_, source.slot);
-        break;
-      case shared::PointKind::kPlace:
-      case shared::PointKind::kApi:
-        break;
-      case shared::PointKind::kBegin: {
-        const TimedReader timed = ReadTimed(source.slot);
-        point.timed_arrivals = timed.visits();
-        point.arrival_time_sum_ns = timed.time_sum_ns();
-        point.arrivals = shared::UntimedVisits(control_, source.slot) + timed.visits();
-        break;
-      }
-      case shared::PointKind::kEnd: {
-        const TimedReader timed = ReadTimed(source.slot);
-        point.timed_departures = timed.visits();
-        point.departure_time_sum_ns = timed.time_sum_ns();
-        point.departures = shared::UntimedVisits(control_, source.slot) + timed.visits();
-        break;
-      }
-    }
-  }
+  for (const PointSource& source : sources_) CountMark(source, &(*counts)[source.point]);
   ReadCharges(counts);
 }
 

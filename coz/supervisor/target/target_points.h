@@ -20,6 +20,7 @@
 
 #include "coz/experiment/target.h"
 #include "coz/shared/control_block.h"
+#include "coz/supervisor/target/begun_before.h"
 #include "coz/supervisor/target/call_latencies.h"
 #include "coz/supervisor/target/timed_reader.h"
 
@@ -48,6 +49,9 @@ class TargetPoints {
 
   explicit TargetPoints(shared::ControlBlock* control) : control_(*control) {}
 
+  // Requests may be under way already. Before the first Count.
+  void FollowBegunBefore() { follows_begun_before_ = true; }
+
   // Looks for new marks.
   void Discover();
   // Before the program runs, or while it does. Visits, or arrivals and departures, are asked for at
@@ -73,6 +77,8 @@ class TargetPoints {
   std::vector<std::string> Marks() const;
 
   void Count(std::vector<experiment::PointCounts>* counts) const;
+  // Adds to what Count has just told who was under way before.
+  void ReadBegunBefore(std::vector<experiment::PointCounts>* counts);
   void ReadLatencies();
   // As of the last ReadLatencies: requests of the pair since the start, by latency bucket. Empty
   // where the program does not number them.
@@ -104,16 +110,21 @@ class TargetPoints {
   std::optional<uint32_t> ChargedEnd(uint32_t point, shared::PairEnd end) const;
   void ReadCharges(std::vector<experiment::PointCounts>* counts) const;
   TimedReader ReadTimed(uint32_t slot) const;
+  void CountMark(const PointSource& source, experiment::PointCounts* point) const;
+  void LookAtThreads(uint32_t point, BegunBefore* begun) const;
+  uint64_t VisitsIn(const shared::ThreadSlot& thread, uint32_t slot) const;
 
   shared::ControlBlock& control_;
   std::vector<TargetPoint> points_;
-  std::vector<PointSource> sources_;
+  std::vector<PointSource> sources_;  // ends before begins
   std::vector<OutsideSource> outside_sources_;
   std::vector<CallSource> call_sources_;
   std::vector<std::vector<uint64_t>> latencies_;  // by point
   std::bitset<shared::kMaxPoints> discovered_;    // by point slot
   std::vector<uint32_t> charged_;                 // points, by charged pair
   std::set<uint32_t> uncharged_;                  // points
+  bool follows_begun_before_ = false;
+  std::vector<BegunBefore> begun_before_;  // by point
 };
 
 }  // namespace coz::supervisor
