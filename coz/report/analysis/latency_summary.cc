@@ -15,6 +15,9 @@ namespace {
 constexpr double kNsPerSecond = 1e9;
 // A backlog that grows by this share of arrivals is not due to where experiments begin and end.
 constexpr double kUnstableShare = 0.03;
+// Whether a request is under way where an experiment begins, and where it ends, is chance: a visit
+// of difference in each. The sum may be so many of its standard errors.
+constexpr double kChanceErrors = 3;
 
 // Departures beyond arrivals by this share of them, and beyond what was under way, end no request.
 constexpr double kMostExtraEnds = 0.03;
@@ -81,6 +84,9 @@ class LatencySums {
     summary.p99_ns = Quantile(buckets_, requests_, 0.99);
     summary.arrivals_per_second = PerSecond(balance_.arrivals);
     summary.departures_per_second = PerSecond(balance_.departures);
+    summary.arrivals = balance_.arrivals;
+    summary.departures = balance_.departures;
+    summary.experiments = balance_.experiments;
     summary.in_flight = duration_ns_ > 0 ? in_flight_ns_ / duration_ns_ : none;
     summary.balance = balance_;
     summary.by_looks = by_looks_;
@@ -199,8 +205,9 @@ bool SomeNeverEnd(const LatencySummary& summary) {
 }  // namespace
 
 bool IsUnstable(const LatencySummary& summary) {
-  return summary.arrivals_per_second - summary.departures_per_second >
-         kUnstableShare * summary.arrivals_per_second;
+  const double backlog = summary.arrivals - summary.departures;
+  return backlog > kUnstableShare * summary.arrivals &&
+         backlog > kChanceErrors * std::sqrt(2 * static_cast<double>(summary.experiments));
 }
 
 std::string MismatchOf(const LatencySummary& summary) {

@@ -37,6 +37,9 @@ struct LatencySummary {
   double p99_ns = 0;
   double arrivals_per_second = 0;
   double departures_per_second = 0;
+  double arrivals = 0;  // counts
+  double departures = 0;
+  int experiments = 0;  // of which these are the sums
   double in_flight = 0;
   RequestBalance balance;
   bool has_baseline = false;
@@ -65,8 +68,8 @@ class LatencyBySpeedup {
   std::map<std::pair<size_t, int64_t>, LatencySummary> summaries_;  // speedup in thousandths
 };
 
-// More requests came than left, and those under way do not explain it: latency grows as long as the
-// load lasts.
+// More requests came than left, by more than where experiments begin and end explains: latency
+// grows as long as the load lasts.
 bool IsUnstable(const LatencySummary& summary);
 
 // Why begin and end cannot be those of the same requests, so that the mean latency means nothing: a

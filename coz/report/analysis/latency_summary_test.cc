@@ -80,6 +80,12 @@ TEST(LatencySummaryTest, ErrorOfLooksIsAPlainPercentage) {
   EXPECT_EQ(said(40), "more than 100 %");
 }
 
+TEST(LatencySummaryTest, OneVisitOfDifferenceIsNoBacklog) {
+  EXPECT_FALSE(IsUnstable(Summarize(OneExperiment(23, 22, 0.3))));
+  EXPECT_FALSE(IsUnstable(Summarize(OneExperiment(23, 21, 0.3))));
+  EXPECT_TRUE(IsUnstable(Summarize(OneExperiment(23, 12, 5))));
+}
+
 TEST(LatencySummaryTest, BacklogThatGrowsIsUnstable) {
   EXPECT_TRUE(IsUnstable(Summarize(OneExperiment(200, 150, 20))));
   EXPECT_FALSE(IsUnstable(Summarize(OneExperiment(150, 200, 20))));
