@@ -10,11 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstring>
 #include <fstream>
-#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -123,12 +123,15 @@ absl::Status CannotTraceAsRoot(const Facts& facts) {
 
 absl::Status CheckRights(const Facts& facts) {
   const std::vector<int64_t> users = UsersOf(facts);
-  if (std::set<int64_t>(users.begin(), users.end()).size() > 1) {
+  const auto other = std::find_if(users.begin(), users.end(),
+                                  [&users](int64_t user) { return user != users.front(); });
+  if (other != users.end()) {
     return absl::PermissionDeniedError(Refusal(
         facts,
-        "it runs with rights of two users (%d and %d), as set-user-ID programs do, and these must "
-        "not get libraries from outside; run a copy without those rights: coz run --- PROGRAM",
-        users[0], users[1]));
+        "it runs with rights of two users (%d and %d), as set-user-ID programs do and services "
+        "that may take back root's rights, and these must not get libraries from outside; run a "
+        "copy as one user: coz run --- PROGRAM",
+        users.front(), *other));
   }
   if (facts.may_trace) return absl::OkStatus();
   if (facts.our_uid == 0) return CannotTraceAsRoot(facts);

@@ -104,6 +104,8 @@ TEST(RefusalsTest, RightsAreToldWithTheFix) {
   facts = Server();
   facts.status["Uid"] = "1000\t0\t0\t0";
   EXPECT_THAT(Refusal(facts), HasSubstr("rights of two users (1000 and 0)"));
+  facts.status["Uid"] = "33\t33\t0\t33";  // a service that root has started
+  EXPECT_THAT(Refusal(facts), HasSubstr("rights of two users (33 and 0)"));
 }
 
 TEST(RefusalsTest, RootIsNotToldToTypeSudo) {
