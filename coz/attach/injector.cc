@@ -119,7 +119,8 @@ double NowS() { return static_cast<double>(MonotonicNowNs()) / 1e9; }
 std::vector<pid_t> InOrderOfHope(pid_t pid) {
   std::vector<pid_t> threads = ReadThreads(pid);
   std::stable_partition(threads.begin(), threads.end(), [pid](pid_t tid) {
-    return IsWaitForOutside(ReadSleepingCall(pid, tid).number);
+    const int64_t call = ReadSleepingCall(pid, tid).number;
+    return IsWaitForOutside(call) || call == SYS_restart_syscall;
   });
   return threads;
 }

@@ -254,11 +254,32 @@ bool IsEndedByStops(int64_t call) {
 
 }  // namespace
 
+// A sleep that a stop has ended, and that the kernel goes on with by restart_syscall. It cannot do
+// so behind another call, so the sleep is made anew: its arguments are still in the registers, and
+// its number is in the instruction before. -1 where another instruction is there.
+int64_t TracedThread::SleepThatGoesOn() const {
+  constexpr int64_t kSleeps[] = {SYS_poll, SYS_nanosleep, SYS_clock_nanosleep, SYS_futex};
+  constexpr uint8_t kMoveToEax = 0xb8;
+  struct __attribute__((packed)) {
+    uint8_t move;
+    int32_t number;
+    uint8_t call[2];
+  } code = {};
+  if (!ReadMemory(pid_, registers_.rip - sizeof(code), &code, sizeof(code))) return -1;
+  const bool is_call = code.move == kMoveToEax && code.call[0] == 0x0f && code.call[1] == 0x05;
+  const bool is_sleep = std::count(std::begin(kSleeps), std::end(kSleeps), code.number) != 0;
+  return is_call && is_sleep ? code.number : -1;
+}
+
 // Most calls ask for it themselves. Those of the list above are made again unless a signal waits
 // for the thread. A sample is no such signal: it may have come in the kernel before the wait, and
 // be let out by the stop. Its handler would end some of the others.
 void TracedThread::RestartCall() {
   const auto result = static_cast<int64_t>(registers_.rax);
+  if (WaitingCall() == SYS_restart_syscall && result == kRestartBlock) {
+    const int64_t sleep = SleepThatGoesOn();
+    if (sleep >= 0) registers_.orig_rax = static_cast<uint64_t>(sleep);
+  }
   const int64_t call = WaitingCall();
   if (call < 0) return;
   bool again = result == kRestartSys || result == kRestartNoIntr || result == kRestartNoHand ||

@@ -95,6 +95,7 @@ class TracedThread {
   // Undoes what the stop has done to a waiting call: the thread makes it again.
   void RestartCall();
   void NoteCallAhead();
+  int64_t SleepThatGoesOn() const;
   struct Frame;
   Frame FrameOf(const user_regs_struct& registers, uint64_t mask) const;
   // Of signals, while a call is made.

@@ -1,6 +1,7 @@
 #include "coz/attach/traced_thread.h"
 
 #include <linux/io_uring.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/ipc.h>
 #include <sys/prctl.h>
@@ -335,6 +336,23 @@ TEST(TracedThreadTest, ThreadThatWaitsDoesSoInEachStop) {
     if (stopped->WaitingCall() == SYS_rt_sigtimedwait) ++waiting;
   }
   EXPECT_EQ(waiting, kStops);
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+}
+
+// A stop turns it into restart_syscall, which goes on with the rest of its time.
+TEST(TracedThreadTest, SleepThatAStopHasEndedIsStillThatSleep) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    for (;;) poll(nullptr, 0, 1'000'000);
+  }
+  while (ReadSleepingCall(pid, pid).number != SYS_restart_syscall) {
+    ASSERT_TRUE(TracedThread::Stop(pid, pid).ok());
+  }
+  const absl::StatusOr<TracedThread> stopped = TracedThread::Stop(pid, pid);
+  ASSERT_TRUE(stopped.ok()) << stopped.status();
+  EXPECT_EQ(stopped->WaitingCall(), SYS_poll);
+  EXPECT_EQ(stopped->registers().rax, static_cast<uint64_t>(SYS_poll));
   kill(pid, SIGKILL);
   waitpid(pid, nullptr, 0);
 }
