@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "coz/base/ring_wait.h"
 #include "coz/base/signal_mask.h"
 
 #ifndef SYS_futex_waitv
@@ -19,6 +20,8 @@ namespace {
 constexpr int kSyscallBytes = 2;
 
 std::atomic<uint64_t> signals_that_end_calls{0};
+std::atomic<uint64_t> signals_that_end_ring_waits{0};
+std::atomic<bool> has_ring_waits{false};
 
 // SA_RESTART does not matter to other calls (fork, a lock with priority inheritance).
 bool MayBeEndedBySignals(const greg_t* registers) {
@@ -82,26 +85,46 @@ uint64_t MaskIn(const ucontext_t& context) {
 
 }  // namespace
 
-uint64_t SignalsThatEndCalls() { return signals_that_end_calls.load(std::memory_order_relaxed); }
+uint64_t SignalsThatEndCalls() {
+  const bool rings = has_ring_waits.load(std::memory_order_relaxed);
+  return (rings ? signals_that_end_ring_waits : signals_that_end_calls)
+      .load(std::memory_order_relaxed);
+}
 
-void AddSignalThatEndsCalls(int signo) {
-  signals_that_end_calls.fetch_or(SignalMaskOf(signo), std::memory_order_relaxed);
+void AddHandledSignal(int signo, bool restarts_calls) {
+  const uint64_t signal = SignalMaskOf(signo);
+  signals_that_end_ring_waits.fetch_or(signal, std::memory_order_relaxed);
+  if (!restarts_calls) signals_that_end_calls.fetch_or(signal, std::memory_order_relaxed);
+}
+
+bool NoteRingWaits() {
+  if (has_ring_waits.load(std::memory_order_relaxed)) return false;
+  return !has_ring_waits.exchange(true, std::memory_order_relaxed);
 }
 
 InterruptedCall::InterruptedCall(ucontext_t* context)
-    : context_(context), held_(SignalsThatEndCalls()) {
+    : context_(context), held_(SignalsThatEndCalls()), waits_for_ring_(MayBeCutRingWait(*context)) {
   if (__builtin_expect(held_ == 0, 1)) return;
   held_ &= ~MaskIn(*context);
-  if (held_ == 0 || IsToBeRestarted(*context)) return;
+  if (held_ == 0 || waits_for_ring_ || IsToBeRestarted(*context)) return;
   UnblockSignals(held_);
   held_ = 0;
 }
 
+void InterruptedCall::End() {
+  if (!waits_for_ring_) return EndIfSignalled();
+  if (held_ != 0 && (PendingSignals() & held_) != 0) return LeaveRingWait(context_);
+  GoOnWithRingWait(context_, BlockedSignals() & ~held_);
+}
+
 void InterruptedCall::EndIfSignalled() {
-  if ((PendingSignals() & held_) != 0) EndInterruptedCall(context_);
+  const uint64_t ends = held_ & signals_that_end_calls.load(std::memory_order_relaxed);
+  if ((PendingSignals() & ends) != 0) EndInterruptedCall(context_);
 }
 
 void InterruptedCall::Settle() {
+  if (waits_for_ring_) LeaveRingWait(context_);
+  waits_for_ring_ = false;
   if (held_ == 0) return;
   EndIfSignalled();
   UnblockSignals(held_);

@@ -5,6 +5,9 @@
 // The program's handler runs too, but its call goes on, perhaps for ever. So the sample's handler
 // begins with such signals blocked (sampling_signal.h), and ends the call itself if one is pending.
 //
+// The wait for an io_uring is the other way round: the kernel never restarts it, so this does, where
+// no signal is pending (ring_wait.h). Any handler of the program ends such a wait.
+//
 // Shape    one object, first in a handler; the registers that the handler returns to
 // Units    none
 // Errors   none
@@ -22,30 +25,39 @@
 
 namespace coz {
 
-// The program has a handler without SA_RESTART for these, or has had one.
+// The program has a handler without SA_RESTART for these, or has had one. In a program whose waits
+// for rings are known: or any handler.
 uint64_t SignalsThatEndCalls();
-void AddSignalThatEndsCalls(int signo);
+// Adds a signal that has a handler, with or without SA_RESTART.
+void AddHandledSignal(int signo, bool restarts_calls);
+// From now on signals whose handlers restart calls are among them, too. False if they were already.
+bool NoteRingWaits();
 
 class InterruptedCall {
  public:
   // Unblocks the signals that end calls, unless a call is to be restarted.
   explicit InterruptedCall(ucontext_t* context);
   // If such a signal is pending, ends the call with EINTR instead of a restart. The signal's
-  // handler runs when this one returns.
+  // handler runs when this one returns. May wait for a ring.
   ~InterruptedCall() {
-    if (__builtin_expect(held_ != 0, 0)) EndIfSignalled();
+    if (__builtin_expect(held_ != 0 || waits_for_ring_, 0)) End();
   }
   InterruptedCall(const InterruptedCall&) = delete;
   InterruptedCall& operator=(const InterruptedCall&) = delete;
 
-  // Does so now, and unblocks. Call it before a handler of the program.
+  // Ends the call now if it ends, and unblocks. Call it before a handler of the program.
   void Settle();
 
+  // The call is a wait for a ring, which may have been cut short.
+  bool waits_for_ring() const { return waits_for_ring_; }
+
  private:
+  void End();
   void EndIfSignalled();
 
   ucontext_t* context_;
   uint64_t held_;
+  bool waits_for_ring_;
 };
 
 // Ends a call that is to be restarted, if there is one that a signal may end. For a signal that has

@@ -66,17 +66,13 @@ constexpr uint64_t kSynchronous = SignalMaskOf(SIGSEGV) | SignalMaskOf(SIGBUS) |
                                   SignalMaskOf(SIGILL) | SignalMaskOf(SIGTRAP) |
                                   SignalMaskOf(SIGFPE) | SignalMaskOf(SIGSYS);
 
-bool EndsCalls(const KernelSigaction& action) {
-  return action.handler > 1 && (action.flags & SA_RESTART) == 0;
-}
-
+// Whether the handler of samples has to begin with the signal blocked.
 bool NoteIfItEndsCalls(int signo) {
   KernelSigaction action = {};
   if ((kSynchronous & SignalMaskOf(signo)) != 0 || signo == installed_signo) return false;
-  if (GetKernelSigaction(signo, &action) != 0) return false;
-  if (!EndsCalls(action)) return false;
-  AddSignalThatEndsCalls(signo);
-  return true;
+  if (GetKernelSigaction(signo, &action) != 0 || action.handler <= 1) return false;
+  AddHandledSignal(signo, (action.flags & SA_RESTART) != 0);
+  return (SignalsThatEndCalls() & SignalMaskOf(signo)) != 0;
 }
 
 }  // namespace
@@ -90,6 +86,10 @@ int InstallSignalHandler(int signo, SiginfoHandler handler) {
 
 void NoteSignalAction(int signo) {
   if (NoteIfItEndsCalls(signo) && installed_handler != nullptr) Install();
+}
+
+void HoldSignalsThatEndRingWaits() {
+  if (NoteRingWaits() && installed_handler != nullptr) Install();
 }
 
 namespace {

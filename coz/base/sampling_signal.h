@@ -28,6 +28,10 @@ int InstallSignalHandler(int signo, SiginfoHandler handler);
 // InterruptedCall. Calls must not overlap.
 void NoteSignalAction(int signo);
 
+// The program waits for rings of io_uring, which any handler ends. From now on handlers with
+// SA_RESTART count, too.
+void HoldSignalsThatEndRingWaits();
+
 // From now on the handler, where it is installed, and each later one run on the stack of the
 // interrupted code.
 void HandleOffAlternateStacks();

@@ -24,6 +24,12 @@ inline void UnblockSignals(uint64_t mask) {
   RawSyscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, nullptr, sizeof(mask));
 }
 
+inline uint64_t BlockedSignals() {
+  uint64_t mask = 0;
+  RawSyscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &mask, sizeof(mask));
+  return mask;
+}
+
 // Of blocked signals alone.
 inline uint64_t PendingSignals() {
   uint64_t mask = 0;

@@ -226,6 +226,7 @@ void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
   }
   ErrnoSaver errno_saver;
   InterruptedCall call(static_cast<ucontext_t*>(raw_context));
+  if (__builtin_expect(call.waits_for_ring(), 0)) HoldSignalsThatEndRingWaits();
   const uint32_t periods = PeriodsInSamplingSignal(*info);
   if (periods == 0) {
     call.Settle();
