@@ -5,7 +5,7 @@
 // The program's handler runs too, but its call goes on, perhaps for ever. So the sample's handler
 // begins with such signals blocked (sampling_signal.h), and ends the call itself if one is pending.
 //
-// The wait for an io_uring is the other way round: the kernel never restarts it, so this does, where
+// The wait for an io_uring is the other way round: the kernel never restarts it, so this does where
 // no signal is pending (ring_wait.h). Any handler of the program ends such a wait.
 //
 // Shape    one object, first in a handler; the registers that the handler returns to
