@@ -69,7 +69,8 @@ TEST(ProfileFindingsTest, ShortProfileSaysHowToAddToIt) {
   const Finding length = Of(findings, "length");
   EXPECT_EQ(length.grade, Grade::kWarning);
   EXPECT_THAT(length.what, HasSubstr("2 lines with 80 % of the samples have none: too short by"));
-  EXPECT_THAT(length.remedy, HasSubstr("coz run --append -o 'a profile.pb' --- "));
+  EXPECT_THAT(length.remedy,
+              HasSubstr("coz run --append -o 'a profile.pb' --sampling-period=1 --repeat=3 --- "));
 }
 
 TEST(ProfileFindingsTest, WithoutVisitsNothingWasMeasured) {
