@@ -340,7 +340,8 @@ TEST(ReportTest, ProgramsThatEndSoonAreToBeRunAgain) {
   profile::Profile profile = made.profile();
   profile.mutable_session_end(0)->set_reason(profile::END_REASON_TARGET_EXITED);
   EXPECT_THAT(ReportOf(profile, 300),
-              HasSubstr("next: make more runs, with `coz run --append --repeat=20 --- ./app"));
+              HasSubstr("next: make more runs, with `coz run --append --sampling-period=1 "
+                        "--repeat=20 --- ./app"));
   profile.mutable_session_end(0)->set_reason(profile::END_REASON_INTERRUPTED);
   EXPECT_THAT(ReportOf(profile, 300), HasSubstr("next: run longer, or"));
 }

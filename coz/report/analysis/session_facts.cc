@@ -145,7 +145,8 @@ double SecondsUntilItEnds(const profile::Profile& profile) {
     if (session.options().attached_pid() != 0) return 0;
   }
   const int ends = profile.session_end_size();
-  return ends == 0 || ends < profile.session_size() ? 0 : ns / 1e9 / ends;
+  const bool all_ended = profile.session_size() > 0 && ends >= profile.session_size();
+  return all_ended ? ns / 1e9 / ends : 0;
 }
 
 std::string Quoted(const std::string& argument) {

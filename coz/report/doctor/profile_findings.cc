@@ -183,12 +183,15 @@ void AddLength(const AnalyzedProfile& profile, const std::string& path,
                          "mend what the other findings name, and profile again"});
     return;
   }
+  const profile::Session session = profile.profile.session_size() == 0
+                                       ? profile::Session()
+                                       : *profile.profile.session().rbegin();
   findings->push_back(
       {Grade::kWarning, "length",
        absl::StrCat(what, ": too short by about ", InWords(lacking.more_s),
                     lacking.some_never ? " for those that a longer run can tell" : ""),
-       absl::StrCat("to add to it: ", CommandToAdd(path, RunsFor(lacking.more_s, profile.profile),
-                                                   *profile.profile.session().rbegin()))});
+       absl::StrCat("to add to it: ",
+                    CommandToAdd(path, RunsFor(lacking.more_s, profile.profile), session))});
 }
 
 }  // namespace
