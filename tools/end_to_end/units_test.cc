@@ -169,7 +169,7 @@ TEST_F(UnitsTest, AnExperimentAchievesItsSpeedupBehindALargerOne) {
 
 // The thread's waits for the other one are of the program, and so is what the other one waits for.
 TEST_F(UnitsTest, WaitsForTheOutsideAreUnitsByTheLineOfTheirCall) {
-  const CommandResult result = Run({"--unit=wait", "--follow=none"}, {Puppet("waits"), "2"});
+  const CommandResult result = Run({"--unit=wait", "--follow=none"}, {Puppet("waits"), "5"});
   EXPECT_EQ(result.status, 0) << result.errors;
   const std::string nap = LineWith("waits.c", "NAP");
   const std::string ask = LineWith("waits.c", "ASK");
