@@ -4,18 +4,24 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <set>
 #include <vector>
 
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/format/profile.pb.h"
+#include "coz/report/statistics/student.h"
 
 namespace coz::report {
 namespace {
 
 // An interval from very few experiments tells little about how many more it needs.
 constexpr double kMostAtOnce = 200;
+// Degrees of freedom that are as good as any number of them.
+constexpr double kMany = 1000;
+constexpr double kLongestNs = 1e18;  // 32 years
+constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
 // What more experiments narrow.
 double Width(const LineAnalysis& line) {
@@ -57,11 +63,13 @@ std::vector<const LineAnalysis*> TopLines(const PointAnalysis& point, const Prec
   return lines;
 }
 
-// An interval shrinks with the root of the number of experiments.
+// An interval shrinks with the root of the number of experiments. Of few it is wide for another
+// reason, too: they hardly tell how much they vary.
 double ExperimentsNeeded(const LineAnalysis& line, double width) {
-  if (!std::isfinite(Width(line))) return kMostAtOnce;
-  const double more = std::pow(Width(line) / width, 2) - 1;
-  return std::clamp(more * line.others / kSpeedupShare, 1.0, kMostAtOnce);
+  if (!std::isfinite(Width(line))) return kUnknown;
+  const double by_few = StudentQuantile(kMany) / StudentQuantile(std::max(1, line.others - 1));
+  const double more = std::pow(Width(line) * by_few / width, 2) - 1;
+  return std::max(more * line.others / kSpeedupShare, 1.0);
 }
 
 // Units with many samples that are in no table of the report.
@@ -82,7 +90,7 @@ void AddUnknown(const ExperimentTable& table, const PointAnalysis& point, const 
     const double more = line.reason == SetAsideReason::kNotKnown
                             ? (line.times_needed - 1) * line.experiments
                             : line.missing_speedups;
-    state->open.push_back({line.unit, std::clamp(more, 1.0, kMostAtOnce) / kSpeedupShare});
+    state->open.push_back({line.unit, std::max(more, 1.0) / kSpeedupShare});
   }
   for (size_t unit = 0; unit < table.units.size(); ++unit) {
     if (known.count(unit) != 0 || !Counts(unit, goal)) continue;
@@ -105,10 +113,13 @@ uint64_t Remaining(const ExperimentTable& table, const PrecisionGoal& goal,
   const double useful = 1 - goal.uniform_share + goal.uniform_share * std::min(share, 1.0);
   const double each_ns =
       static_cast<double>(table.run_time_ns) / static_cast<double>(table.experiments.size());
-  return static_cast<uint64_t>(needed / useful * each_ns);
+  const double remaining_ns = needed / useful * each_ns;
+  return remaining_ns < kLongestNs ? static_cast<uint64_t>(remaining_ns) : 0;
 }
 
 }  // namespace
+
+double DrawWeight(const OpenUnit& open) { return std::min(open.experiments, kMostAtOnce); }
 
 PrecisionState JudgePrecision(const ExperimentTable& table, const Analysis& analysis,
                               const PrecisionGoal& goal) {

@@ -49,7 +49,7 @@ struct PrecisionGoal {
 
 struct OpenUnit {
   size_t unit = 0;         // index into ExperimentTable.units
-  double experiments = 1;  // how many it is likely to need still
+  double experiments = 1;  // how many it is likely to need still; infinite: nothing tells
 };
 
 struct PrecisionState {
@@ -59,8 +59,13 @@ struct PrecisionState {
   // The same with what is systematic, as reports show it.
   double whole_width = std::numeric_limits<double>::infinity();
   std::vector<OpenUnit> open;
-  uint64_t remaining_ns = 0;  // an estimate; 0: none, or reached
+  // An estimate; 0: reached, or nothing tells.
+  uint64_t remaining_ns = 0;
 };
+
+// How often experiments are drawn for the unit, by other open ones: by need, and no need is so large
+// that the others have to wait for it.
+double DrawWeight(const OpenUnit& open);
 
 PrecisionState JudgePrecision(const ExperimentTable& table, const Analysis& analysis,
                               const PrecisionGoal& goal);

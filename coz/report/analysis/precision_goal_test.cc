@@ -36,7 +36,7 @@ int RunUntil(SyntheticProfile* made, const PrecisionGoal& goal, int most, bool f
   int experiments = 0;
   while (!state.reached && experiments < most) {
     std::vector<double> weights;
-    for (const OpenUnit& open : state.open) weights.push_back(open.experiments);
+    for (const OpenUnit& open : state.open) weights.push_back(DrawWeight(open));
     std::uniform_real_distribution<double> fraction(0, 1);
     if (!focused || weights.empty() || fraction(made->random()) < goal.uniform_share) {
       made->AddRandomExperiments(1);
@@ -133,6 +133,21 @@ TEST(PrecisionGoalTest, RemainingTimeIsOfTheRightOrder) {
       static_cast<double>(BuildExperimentTable(made.profile()).run_time_ns) - before;
   EXPECT_GT(estimate, needed / 3);
   EXPECT_LT(estimate, needed * 3);
+}
+
+// An estimate that were bounded would be the same for any width.
+TEST(PrecisionGoalTest, HalfTheWidthTakesFourTimesAsLong) {
+  SyntheticProfile made(Noisy(3), {Line(1, 0.6, 0.5), Line(2, 0.4, 0.3)});
+  made.AddRandomExperiments(100);
+  PrecisionGoal goal;
+  goal.width = 0.01;
+  const PrecisionState narrow = Judge(made.profile(), goal);
+  goal.width = 0.005;
+  const PrecisionState narrower = Judge(made.profile(), goal);
+  EXPECT_NEAR(static_cast<double>(narrower.remaining_ns) / static_cast<double>(narrow.remaining_ns),
+              4, 0.1);
+  ASSERT_EQ(narrower.open.size(), 2u);
+  EXPECT_EQ(DrawWeight(narrower.open[0]), DrawWeight(narrower.open[1]));
 }
 
 // By its samples, a line of 2 % has no gain. So experiments go to others.

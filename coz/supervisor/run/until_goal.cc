@@ -94,7 +94,7 @@ bool UntilGoal::Update(const profile::Profile& profile, uint64_t now_ns, bool at
   if (least_first) sought = NearestToDone(table, std::move(sought));
   for (const report::OpenUnit& open : sought) {
     // By need, the one that lacks least would be done last.
-    focus_.emplace_back(table.units[open.unit].id - 1, least_first ? 1 : open.experiments);
+    focus_.emplace_back(table.units[open.unit].id - 1, least_first ? 1 : report::DrawWeight(open));
   }
   uint64_t ended_ns = 0;
   for (const profile::SessionEnd& end : profile.session_end()) ended_ns += end.run_time_ns();
