@@ -168,8 +168,9 @@ std::string Explain(int64_t packed, pid_t pid) {
              "command that the library came with";
     case shared::AttachAnswer::kNoMemory:
       return absl::StrFormat(
-          "it cannot map 1 GiB of memory shared with coz (mmap: %s); see: prlimit --as --pid %d",
-          strerror(shared::ErrnoIn(packed)), pid);
+          "it cannot map 1 GiB of memory shared with coz (mmap: %s); where `prlimit --as --pid %d` "
+          "shows a limit on its address space, lift it with: prlimit --as=unlimited --pid %d",
+          strerror(shared::ErrnoIn(packed)), pid, pid);
     case shared::AttachAnswer::kNoFile:
       return absl::StrFormat(
           "it cannot look at the file shared with coz (fstat: %s); it may have closed it with "

@@ -320,6 +320,14 @@ TEST(ReportTest, SmallLinesThatAreAllNameLargerParts) {
   EXPECT_THAT(text, HasSubstr("\nat most 2 %, by its samples: the line takes too little"));
 }
 
+TEST(ReportTest, NoLineWithoutSamplesIsToBeLookedAtAlone) {
+  SyntheticProfile made({}, {{"/src/a.cc", 5, "A()", 0, 0, {}}});
+  for (double s : {0.0, 0.2}) made.AddExperiment(0, s);
+  const std::string text = ReportOf(made.profile());
+  EXPECT_THAT(text, HasSubstr("next: run longer"));
+  EXPECT_THAT(text, Not(HasSubstr("look at one line")));
+}
+
 TEST(ReportTest, NextCommandCountsWhatThisOneCounted) {
   SyntheticProfile made({}, {{"/src/a.cc", 5, "A()", 0.5, 0.5, {}}});
   for (double s : {0.0, 0.2}) made.AddExperiment(0, s);

@@ -101,7 +101,8 @@ std::string Advice(const PointAnalysis& point, const LineSetAside& first,
       profile.session_size() == 0 ? profile::Options() : profile.session(0).options();
   const std::string more = HowToGoOn(options, profile);
   const size_t unit = MostOpenUnit(point, first, names, {{}, table.run_time_ns, &profile});
-  if (!names.IsLine(unit)) return more;
+  // A line that was never sampled cannot be sped up alone either.
+  if (!names.IsLine(unit) || names.ShareOf(unit) == 0) return more;
   return absl::StrCat(more, ", or look at one line with `",
                       Printable(FixedUnitCommand(options, names.Place(unit))), TargetWords(profile),
                       "`");

@@ -105,8 +105,9 @@ std::vector<std::string> NotesOfMissedParts(const profile::Profile& profile) {
     notes.push_back(absl::StrCat(
         "a program or library found all places for files taken, ",
         Times(sum.modules_without_slot()),
-        ", and samples in it count for no line; name fewer programs to profile, as with "
-        "`coz run --follow=none`"));
+        ", and samples in it count for no line; each file takes one of 256, and so does each later "
+        "version or copy of it; name fewer programs to profile, as with `coz run --follow=none`, "
+        "or profile for a shorter time"));
   }
   if (sum.paths_without_slot() > 0) {
     notes.push_back(absl::StrCat(
