@@ -66,6 +66,17 @@ TEST_F(LauncherTest, RefusalKeepsTheOptions) {
   EXPECT_GT(VisitsInRun(Profile(), "spin"), 0u);
 }
 
+// A launcher may have debug information of its own.
+TEST_F(LauncherTest, RefusalOfAPointNamesTheProgramThatHasIt) {
+  const CommandResult refused =
+      Run({"--progress=spin"}, {Puppet("under_filter"), Puppet("busy"), "1"});
+  ExpectOneSentence(refused, "if it only starts ");
+  EXPECT_THAT(refused.errors, HasSubstr(" run --progress=spin --binary-scope=%busy --follow=all"));
+  const CommandResult neither =
+      Run({"--progress=no_such"}, {Puppet("under_filter"), Puppet("busy"), "1"});
+  EXPECT_THAT(neither.errors, Not(HasSubstr("if it only starts ")));
+}
+
 TEST_F(LauncherTest, RefusalChoosesUnitsThatTheProgramHas) {
   const CommandResult symbols = Run({}, {Puppet("starter"), Puppet("busy_symbols"), "1"});
   Paste(symbols.errors);

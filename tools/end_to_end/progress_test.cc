@@ -257,6 +257,16 @@ TEST_F(ProgressTest, NoBinaryIsCozItself) {
   EXPECT_THAT(result.errors, HasSubstr("no program loaded a binary libcoz*"));
 }
 
+TEST_F(ProgressTest, SaysWithinSecondsWhatIsNotFoundYet) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  const std::string errors =
+      Run({"--progress=libplugin*!plugin_wrok"}, {Puppet("host"), Puppet("libplugin.so"), "6"})
+          .errors;
+  EXPECT_THAT(errors, HasSubstr("'libplugin*!plugin_wrok' is not counted so far: no function of "
+                                "libplugin.so is called plugin_wrok"));
+  EXPECT_THAT(errors, HasSubstr("; coz goes on looking"));
+}
+
 TEST_F(ProgressTest, SaysAtTheEndWhatWasNeverFound) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
   EXPECT_THAT(Run({"--progress=libnothing.so!f"}, {Puppet("busy"), "0.3"}).errors,

@@ -89,6 +89,11 @@ void OutsidePoints::AskForPatches(shared::ControlBlock& control, const Image& im
                          : patched_.Ask(control, slot, process),
                 at_start);
   }
+  if (!at_start || !patched_.HasChangesToUndo()) return;
+  // A breakpoint counts in all processes. Those that were asked first restore their code before.
+  for (size_t i = 0; i < image.slots.size(); ++i) {
+    TakeRefused(patched_.AskAtStart(control, *image.slots[i], image.processes[i]), at_start);
+  }
 }
 
 // What a program refuses when it starts is counted by a breakpoint.
@@ -103,6 +108,7 @@ void OutsidePoints::TakeRefused(const std::vector<PatchedPlaces::Refused>& refus
         changing_->refused = told.why;
       } else if (is_final) {
         counted->patched.erase(patched);
+        if (patched_.is_late()) patched_.Remove(told.place);
         counted->places.push_back(place);
       } else {
         Warn(absl::UnavailableError(absl::StrFormat(
@@ -392,18 +398,40 @@ std::vector<std::string> OutsidePoints::Missing(const LiveTarget& target) const 
   }
   for (const Counted* counted : places_) {
     if (counted->was_found) continue;
-    const std::string& text = counted->spec.text;
-    if (!counted->why_missing.empty()) {
-      missing.push_back(absl::StrFormat("'%s' was not counted: %s", text, counted->why_missing));
-      continue;
-    }
-    const std::string& binary = counted->spec.binary;
-    const std::string closest = points::ClosestLibraries(binary, seen_files_);
-    missing.push_back(absl::StrFormat(
-        "'%s' was not counted, for no program loaded a binary %s%s", text, binary,
-        closest.empty() ? "; see what is loaded with: LD_DEBUG=files PROGRAM" : closest));
+    missing.push_back(
+        absl::StrFormat("'%s' was not counted%s", counted->spec.text, WhyNotFound(*counted)));
   }
   return missing;
+}
+
+std::string OutsidePoints::WhyNotFound(const Counted& counted) const {
+  if (!counted.why_missing.empty()) return absl::StrCat(": ", counted.why_missing);
+  const std::string& binary = counted.spec.binary;
+  const std::string closest = points::ClosestLibraries(binary, seen_files_);
+  return absl::StrFormat(
+      ", for no program loaded a binary %s%s", binary,
+      closest.empty() ? "; see what is loaded with: LD_DEBUG=files PROGRAM" : closest);
+}
+
+std::vector<std::string> OutsidePoints::NotFoundYet() const {
+  std::vector<std::string> sentences;
+  for (const Counted* counted : places_) {
+    if (counted->was_found) continue;
+    sentences.push_back(
+        absl::StrFormat("'%s' is not counted so far%s", counted->spec.text, WhyNotFound(*counted)));
+  }
+  return sentences;
+}
+
+bool OutsidePoints::IsFound(uint32_t point) const {
+  for (const Point& known : points_) {
+    if (known.id != point) continue;
+    const std::vector<Counted*> all = known.all();
+    return std::all_of(all.begin(), all.end(), [](const Counted* counted) {
+      return counted->was_found || !counted->is_at_places();
+    });
+  }
+  return true;
 }
 
 void OutsidePoints::TakeSlots(shared::ControlBlock* control) {

@@ -90,6 +90,10 @@ class OutsidePoints {
   bool is_changing() const { return changing_ != nullptr; }
   // Of what Poll has brought to an end.
   std::optional<absl::StatusOr<PointCame>> TakeOutcome();
+  // Places that no program has had so far, a sentence each.
+  std::vector<std::string> NotFoundYet() const;
+  // Whether a program had all places of the point of the target.
+  bool IsFound(uint32_t point) const;
   // Whether the point of the target is there now.
   bool IsThere(uint32_t point) const;
 
@@ -239,6 +243,7 @@ class OutsidePoints {
   bool SeesOtherProcesses(shared::ControlBlock& control);
   void JudgeCost(Counted* counted, uint64_t now_ns);
   void Warn(const absl::Status& status);
+  std::string WhyNotFound(const Counted& counted) const;
   void AddMissingMark(const Counted& counted, const std::vector<std::string>& marks,
                       std::vector<std::string>* missing) const;
   size_t PlaceCount() const;

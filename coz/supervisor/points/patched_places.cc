@@ -168,6 +168,13 @@ bool PatchedPlaces::IsGone(size_t number) const {
   return places_[places_[number].leader].counting == 0 && !IsThere(number);
 }
 
+bool PatchedPlaces::HasChangesToUndo() const {
+  for (size_t i = 0; i < places_.size(); ++i) {
+    if (places_[places_[i].leader].counting == 0 && IsThere(i)) return true;
+  }
+  return false;
+}
+
 void PatchedPlaces::Refuse(size_t leader, const std::string& why,
                            std::vector<Refused>* refused) const {
   for (size_t i = leader; i < places_.size(); ++i) {
@@ -496,6 +503,7 @@ std::vector<PatchedPlaces::Refused> PatchedPlaces::AskAtStart(shared::ControlBlo
   if (places_.empty() || slot.counters_fs_offset == 0) return refused;
   TakeAnswer(control, &refused);
   Withdraw(control);
+  const size_t told_by_others = refused.size();
   Process& known = Remember(slot, process);
   const bool waits = late_.answer == nullptr;
   for (int round = 0;
@@ -514,8 +522,16 @@ std::vector<PatchedPlaces::Refused> PatchedPlaces::AskAtStart(shared::ControlBlo
                                      [i](const Refused& told) { return told.place == i; });
     if (!is_told) refused.push_back({i, kNoMemory});
   }
+  ForgetRefusalsOfEnded(process, told_by_others, &refused);
   for (const Refused& told : refused) places_[places_[told.place].leader].given_up = true;
   return refused;
+}
+
+void PatchedPlaces::ForgetRefusalsOfEnded(const ImageProcess& process, size_t told_by_others,
+                                          std::vector<Refused>* refused) const {
+  if (late_.has_ended == nullptr || refused->size() == told_by_others) return;
+  if (!late_.has_ended(process.pid)) return;
+  refused->erase(refused->begin() + static_cast<ptrdiff_t>(told_by_others), refused->end());
 }
 
 std::vector<PatchedPlaces::Refused> PatchedPlaces::Ask(shared::ControlBlock& control,
@@ -534,6 +550,7 @@ std::vector<PatchedPlaces::Refused> PatchedPlaces::Ask(shared::ControlBlock& con
     }
     if (asked_.has_value() && (is_over || is_asleep)) Withdraw(control);
   }
+  const size_t told_by_others = refused.size();
   Process& known = Remember(slot, process);
   const uint32_t unloads = slot.unloads.load(std::memory_order_acquire);
   if (unloads != known.unloads) {
@@ -546,6 +563,7 @@ std::vector<PatchedPlaces::Refused> PatchedPlaces::Ask(shared::ControlBlock& con
     known.is_behind = true;
   }
   Write(control, slot, process, /*waits=*/false, &known, &refused);
+  ForgetRefusalsOfEnded(process, told_by_others, &refused);
   return refused;
 }
 

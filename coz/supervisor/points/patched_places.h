@@ -55,6 +55,8 @@ struct LateProcess {
   std::function<std::string(pid_t)> why_not;
   // Has it do at once what it is asked for, though it sleeps.
   std::function<void(pid_t)> answer;
+  // A process that has ended refuses nothing.
+  std::function<bool(pid_t)> has_ended;
 };
 
 class PatchedPlaces {
@@ -83,6 +85,9 @@ class PatchedPlaces {
   // Whether every process has answered for all changes, or has been asleep whenever it was asked.
   bool IsSettled() const;
   bool empty() const { return places_.empty(); }
+  bool is_late() const { return late_.answer != nullptr; }
+  // Whether a process still counts at a place that was removed.
+  bool HasChangesToUndo() const;
   const PlaceInFile& place(size_t number) const { return places_[number].in_file; }
   // How it is counted now: an int3 may have taken the place of a jump.
   patch::Way way(size_t number) const { return places_[places_[number].leader].way; }
@@ -166,6 +171,9 @@ class PatchedPlaces {
   void TakeResult(size_t place, uint64_t address, uint32_t result, Process* known,
                   std::vector<Refused>* refused);
   static void TakeRemoval(size_t place, uint64_t address, uint32_t result, Process* known);
+  // `told_by_others`: the first of them, which are not the process's.
+  void ForgetRefusalsOfEnded(const ImageProcess& process, size_t told_by_others,
+                             std::vector<Refused>* refused) const;
   void ExpectChanges();
   void Withdraw(shared::ControlBlock& control);
   std::optional<patch::CodePatch> Build(size_t leader, const patch::PlacePlan& plan,

@@ -162,8 +162,8 @@ class AnsweringProcess {
     place.code.file_offset = mapped_[0].file_offset;
     return place;
   }
-  std::vector<PatchedPlaces::Refused> Ask(PatchedPlaces* places) {
-    return places->AskAtStart(*control_, control_->processes[0], {getpid(), 1, mapped_});
+  std::vector<PatchedPlaces::Refused> Ask(PatchedPlaces* places, uint64_t start_ns = 1) {
+    return places->AskAtStart(*control_, control_->processes[0], {getpid(), start_ns, mapped_});
   }
 
  private:
@@ -187,6 +187,34 @@ class AnsweringProcess {
   std::atomic<bool> is_over_{false};
   std::thread thread_;
 };
+
+TEST_F(PatchedPlacesTest, ProcessThatHasEndedRefusesNothing) {
+  bool has_ended = true;
+  places_.SetLate({[](pid_t) { return std::string("it has gone"); }, [](pid_t) {},
+                   [&has_ended](pid_t) { return has_ended; }});
+  AnsweringProcess process([](const patch::CodePatch&) { return patch::PatchResult::kDone; });
+  places_.Add({0}, process.place(), PlansOf(0, 0));
+  EXPECT_TRUE(process.Ask(&places_, /*start_ns=*/1).empty());
+  has_ended = false;
+  EXPECT_EQ(process.Ask(&places_, /*start_ns=*/2).size(), 1u);
+}
+
+TEST_F(PatchedPlacesTest, WhereAProcessRefusesOthersRestoreTheirCode) {
+  std::string why_not;
+  places_.SetLate(
+      {[&why_not](pid_t) { return why_not; }, [](pid_t) {}, [](pid_t) { return false; }});
+  AnsweringProcess process([](const patch::CodePatch&) { return patch::PatchResult::kDone; });
+  const size_t number = places_.Add({0}, process.place(), PlansOf(0, 0));
+  EXPECT_TRUE(process.Ask(&places_, /*start_ns=*/1).empty());
+  EXPECT_TRUE(places_.IsThere(number));
+  why_not = "it waits for the signal";
+  EXPECT_EQ(process.Ask(&places_, /*start_ns=*/2).size(), 1u);
+  places_.Remove(number);
+  EXPECT_TRUE(places_.HasChangesToUndo());
+  EXPECT_TRUE(process.Ask(&places_, /*start_ns=*/1).empty());
+  EXPECT_TRUE(places_.IsGone(number));
+  EXPECT_FALSE(places_.HasChangesToUndo());
+}
 
 TEST_F(PatchedPlacesTest, AProcessThatIsAlwaysBusyIsNotAskedForEver) {
   AnsweringProcess process([](const patch::CodePatch&) { return patch::PatchResult::kBusy; });

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -16,6 +19,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "coz/base/command_name.h"
+#include "coz/points/code_places.h"
+#include "coz/points/point_spec.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/wording/next_command.h"
 #include "coz/report/wording/repeat_command.h"
@@ -114,6 +119,19 @@ std::string CommandBehindLauncher(const std::vector<std::string>& command, const
   return absl::StrJoin(words, " ");
 }
 
+bool HasPoints(const std::string& word, const std::vector<std::string>& texts) {
+  const absl::StatusOr<std::string> path = FindProgram(word);
+  if (!path.ok()) return false;
+  const absl::StatusOr<std::unique_ptr<points::CodePlaces>> code = points::CodePlaces::Open(*path);
+  if (!code.ok()) return false;
+  return std::all_of(texts.begin(), texts.end(), [&code](const std::string& text) {
+    const absl::StatusOr<points::PointSpec> spec = points::ParsePointSpec(text);
+    if (!spec.ok() || !spec->binary.empty()) return true;
+    std::string note;
+    return (*code)->Find(*spec, points::InlinedCopies::kFind, &note).ok();
+  });
+}
+
 // "./a has no debug information (...), so ...; build it with ..." without what follows from it.
 absl::string_view Reason(absl::string_view message) {
   return message.substr(0,
@@ -144,6 +162,13 @@ absl::Status WithCommandForWorker(absl::Status status, const RunOptions& options
   return absl::Status(
       status.code(), absl::StrFormat("%s; if it only starts %s, run `%s`", Reason(status.message()),
                                      worker.word, report::CommandAgain(session)));
+}
+
+absl::Status WithCommandForPoints(absl::Status status, const RunOptions& options,
+                                  const Series& series) {
+  if (!absl::IsNotFound(status)) return status;
+  if (!HasPoints(FindWorker(options.command).word, options.points.progress)) return status;
+  return WithCommandForWorker(std::move(status), options, series);
 }
 
 }  // namespace coz::supervisor

@@ -20,6 +20,11 @@ namespace coz::supervisor {
 absl::Status WithCommandForWorker(absl::Status status, const RunOptions& options,
                                   const Series& series);
 
+// The same of an error that the started program lacks a progress point, where that program has all
+// that were named.
+absl::Status WithCommandForPoints(absl::Status status, const RunOptions& options,
+                                  const Series& series);
+
 }  // namespace coz::supervisor
 
 #endif  // COZ_SUPERVISOR_RUN_LAUNCHER_HINT_H_

@@ -46,13 +46,6 @@ constexpr uint64_t kLongStartNs = 2 * kNsPerSecond;
 // While a point is added or removed.
 constexpr uint64_t kChangePollNs = 5 * kNsPerMs;
 
-// An even number that no thread of a process remembers from an earlier session, in which the count
-// grew more slowly than this does with time; not 0, which threads remember that were never sampled.
-uint32_t FreshSuspensions() {
-  const auto count = static_cast<uint32_t>(MonotonicNowNs() / kNsPerMs) * 2;
-  return count == 0 ? 2 : count;
-}
-
 // A process that was forked just before its parent ended has shown itself by then.
 constexpr uint64_t kLateChildNs = 200 * kNsPerMs;
 
@@ -166,11 +159,11 @@ absl::Status Run::Join(std::unique_ptr<AttachedTree> attached, report::ProfileWr
   prctl(PR_SET_TIMERSLACK, 1);
   attached_ = std::move(attached);
   child_.emplace(ChildProcess::Adopt(options_.attach_pid));
-  control_.block().suspensions.store(FreshSuspensions());
   if (absl::Status joined = attached_->Join(&control_.block()); !joined.ok()) return joined;
   if (options_.attach_tree) JoinDescendants();
   const LateProcess late = {[this](pid_t pid) { return attached_->WhyNotChangeCode(pid); },
-                            [this](pid_t pid) { attached_->ChangeCode(pid); }};
+                            [this](pid_t pid) { attached_->ChangeCode(pid); },
+                            [this](pid_t pid) { return !attached_->IsRunning(pid); }};
   outside_->SetLate(late);
   counted_->SetLate(late);
   own_calls_.SetLate(late);
@@ -339,12 +332,29 @@ std::vector<std::string> Run::PointNames() const {
 
 void Run::OnNoProgress(uint64_t waited_ns) {
   if (IsWorkerElsewhere() && unpreloaded_.pid != 0) return Say(unpreloaded_.Text());
-  const std::vector<std::string> names = PointNames();
-  Say(absl::StrFormat("no progress point was visited in the first %.0f s (%s); still waiting",
-                      static_cast<double>(waited_ns) / 1e9,
-                      names.empty()
-                          ? "the program has none; `coz points` lists functions that would do"
-                          : absl::StrCat("the program has ", absl::StrJoin(names, ", "))));
+  std::vector<std::string> names;
+  for (uint32_t id = 0; id < target_->points().size(); ++id) {
+    if (outside_->IsFound(id)) names.push_back(target_->points()[id].name);
+  }
+  Say(absl::StrFormat(
+      "no progress point was visited in the first %.0f s (%s); still waiting",
+      static_cast<double>(waited_ns) / 1e9,
+      names.empty()
+          ? absl::StrCat("the program has none; `coz points",
+                         attached_ == nullptr ? "" : absl::StrCat(" --pid=", options_.attach_pid),
+                         "` lists functions that would do")
+          : absl::StrCat("the program has ", absl::StrJoin(names, ", "))));
+}
+
+// Once, before somebody waits for the end of a run to learn of a name that is mistyped.
+void Run::SayWhatIsNotFoundYet(uint64_t now_ns) {
+  constexpr uint64_t kUsuallyLoadedNs = 3 * kNsPerSecond;
+  const bool is_due = now_ns >= duration_from_ns_ + kUsuallyLoadedNs;
+  if (!is_due || said_what_is_not_found_ || IsWorkerElsewhere()) return;
+  said_what_is_not_found_ = true;
+  for (const std::string& sentence : outside_->NotFoundYet()) {
+    Say(absl::StrCat(sentence, "; coz goes on looking"));
+  }
 }
 
 // Only while nothing else is known of what a launcher has started.
@@ -528,6 +538,7 @@ void Run::Loop() {
       const bool ended = ended_by_duration_ || ended_by_goal_;
       if (!ended && time_is_up) ended_by_duration_ = true;
       if (!ended && !time_is_up) PursueGoal();
+      SayWhatIsNotFoundYet(now_ns);
       if (!ended && (ended_by_duration_ || ended_by_goal_)) {
         scheduler_->Stop();
         next_ns = now_ns;

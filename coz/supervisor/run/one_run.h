@@ -103,6 +103,7 @@ class Run : public experiment::ExperimentSink {
   SwitchLoad SwitchesOfRun(const experiment::TargetSnapshot& last) const;
   void PursueGoal(bool at_end = false);
   void SayGoalIsReached(bool at_end);
+  void SayWhatIsNotFoundYet(uint64_t now_ns);
   void SayWhatIsMissing(const std::vector<ThreadUse>& threads);
   std::vector<std::string> PointNames() const;
 
@@ -140,6 +141,7 @@ class Run : public experiment::ExperimentSink {
   std::optional<UntilGoal> until_;
   std::optional<UntilGoal> verdicts_;  // where `until_` is not there
   bool ended_by_goal_ = false;
+  bool said_what_is_not_found_ = false;
   bool is_written_ = true;               // all that was measured, as far as it was said
   uint32_t units_known_ = ~uint32_t{0};  // growth() when units were last sought by name
 };

@@ -158,7 +158,7 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& asked, Series series) {
   points.runtime_library = options.runtime_library;
   absl::StatusOr<std::unique_ptr<OutsidePoints>> outside = OutsidePoints::Prepare(
       points, *program, options.is_launcher, options.follow == shared::Follow::kAll);
-  if (!outside.ok()) return outside.status();
+  if (!outside.ok()) return WithCommandForPoints(outside.status(), options, series);
   absl::StatusOr<std::unique_ptr<CountedFunctions>> counted = PrepareCounted(options, *program);
   if (!counted.ok()) return counted.status();
   absl::StatusOr<UniqueFd> awake;

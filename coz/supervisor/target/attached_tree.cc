@@ -27,6 +27,13 @@ namespace {
 // Of a process that forks without end.
 constexpr int kMostRounds = 50;
 
+// An even number that no thread of a process remembers from an earlier session, in which the count
+// grew more slowly than this does with time; not 0, which threads remember that were never sampled.
+uint32_t FreshSuspensions() {
+  const auto count = static_cast<uint32_t>(MonotonicNowNs() / kNsPerMs) * 2;
+  return count == 0 ? 2 : count;
+}
+
 bool IsThere(pid_t pid) {
   const attach::StatusFields status = attach::ReadStatus(pid);
   const auto state = status.find("State");
@@ -54,6 +61,7 @@ absl::StatusOr<AttachedTree> AttachedTree::Prepare(pid_t pid,
 
 absl::Status AttachedTree::Join(shared::ControlBlock* control) {
   control_ = control;
+  control->suspensions.store(FreshSuspensions());
   absl::Status joined = processes_.front().Join(control);
   options_.exclude_kernel = control->exclude_kernel != 0;
   if (options_.source != sampler::SamplingSource::kCpuClock) {
@@ -243,6 +251,8 @@ std::string AttachedTree::WhyNotChangeCode(pid_t pid) {
   AttachedProcess* const process = Adopt(pid) ? Find(pid) : nullptr;
   return process == nullptr ? "it has ended" : process->WhyNotChangeCode();
 }
+
+bool AttachedTree::IsRunning(pid_t pid) const { return IsThere(pid); }
 
 void AttachedTree::ChangeCode(pid_t pid) {
   if (AttachedProcess* const process = Find(pid)) process->ChangeCode();

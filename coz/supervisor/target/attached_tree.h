@@ -58,6 +58,8 @@ class AttachedTree {
   bool ChangeToCpuTimers();
   bool ChangeToCpuClock(const sampler::ClockExpiry& expiry);
   std::string WhyNotChangeCode(pid_t pid);
+  // Not where it has ended, nor where it is about to.
+  bool IsRunning(pid_t pid) const;
   void ChangeCode(pid_t pid);
   // Leaves all, whatever happens with one, and tells of the first failure; CANCELLED as in
   // AttachedProcess. ControlBlock::stop is set: no more join.
