@@ -14,11 +14,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "coz/base/command_name.h"
-#include "coz/base/file_text.h"
 #include "coz/supervisor/run/run_profile.h"
-#include "coz/supervisor/target/container_entry.h"
 #include "tools/command_line.h"
 #include "tools/documentation/command_tree.h"
+#include "tools/process_entry.h"
 #include "tools/report_output.h"
 #include "tools/run_options.h"
 
@@ -30,25 +29,19 @@ absl::Status GoWhereTheProcessIs(supervisor::RunOptions* run) {
   const pid_t pid = run->attach_pid;
   const std::filesystem::path output = run->output;
   if (output.is_absolute()) run->output = std::filesystem::relative(output);
-  const std::string library = FileText(run->runtime_library);
   // Containers have none of the devices that matter. The descriptor stays open.
   const int devices = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (devices >= 0) {
     run->awake_device = absl::StrFormat("/proc/self/fd/%d/cpu_dma_latency", devices);
   }
-  const absl::StatusOr<pid_t> inside = supervisor::EnterContainer(
-      pid, WithCommandName(absl::StrFormat(
-               "coz: the container of process %d has ended, and with it what coz did there; see "
-               "what was measured until then with: coz report %s",
-               pid, run->output)));
+  const absl::StatusOr<pid_t> inside = GoWhereProcessIs(
+      pid,
+      absl::StrFormat("coz: the container of process %d has ended, and with it what coz did there; "
+                      "see what was measured until then with: coz report %s",
+                      pid, run->output),
+      &run->runtime_library);
   if (!inside.ok()) return inside.status();
-  absl::StatusOr<std::string> copy = supervisor::PutLibrary(library);
-  if (!copy.ok()) return copy.status();
-  run->runtime_library = *std::move(copy);
   run->attach_pid = *inside;
-  if (*inside != pid) {
-    Say(absl::StrFormat("process %d is process %d of its container", pid, *inside));
-  }
   return absl::OkStatus();
 }
 
@@ -95,8 +88,7 @@ int Attach(const CLI::App& command, RunArguments* arguments) {
   }
   const pid_t pid = arguments->run.attach_pid;
   SetAttachedProcess(pid);
-  if (supervisor::IsInContainer(pid) ||
-      supervisor::IsHiddenFrom(pid, arguments->run.runtime_library)) {
+  if (IsElsewhere(pid, arguments->run.runtime_library)) {
     if (absl::Status status = GoWhereTheProcessIs(&arguments->run); !status.ok()) {
       return Report(status);
     }

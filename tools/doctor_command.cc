@@ -1,15 +1,22 @@
+#include <sys/types.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "CLI/App.hpp"
+#include "CLI/Validators.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "coz/base/command_name.h"
 #include "coz/report/analysis/analyzed_profile.h"
 #include "coz/report/analysis/session_facts.h"
@@ -21,8 +28,10 @@
 #include "coz/supervisor/doctor/machine_findings.h"
 #include "coz/supervisor/doctor/program_facts.h"
 #include "coz/supervisor/doctor/program_findings.h"
+#include "coz/supervisor/target/attached_process.h"
 #include "tools/command_line.h"
 #include "tools/documentation/command_tree.h"
+#include "tools/process_entry.h"
 
 namespace coz {
 namespace {
@@ -30,6 +39,7 @@ namespace {
 struct DoctorArguments {
   // A program with its arguments, or a profile; empty: the machine alone.
   std::vector<std::string> words;
+  pid_t pid = 0;  // instead of them: of a process that runs
   bool json = false;
 };
 
@@ -52,15 +62,26 @@ absl::StatusOr<report::FindingGroup> LookAtProfile(const std::string& path) {
                               report::FindingsOfProfile(**profile, path)};
 }
 
-absl::StatusOr<report::FindingGroup> LookAtNamedProgram(const std::string& name) {
-  const auto facts = supervisor::LookAtProgram(name);
+// `pid`: of the process that runs it; 0: none is meant.
+absl::StatusOr<report::FindingGroup> LookAtNamedProgram(const std::string& name, pid_t pid = 0) {
+  auto facts = supervisor::LookAtProgram(name);
   if (!facts.ok()) return facts.status();
+  facts->pid = pid;
   return report::FindingGroup{absl::StrCat("The program ", name),
                               supervisor::FindingsOfProgram(*facts)};
 }
 
 report::FindingGroup LookAtThisMachine() {
   return {"This machine", supervisor::FindingsOfMachine(supervisor::LookAtMachine())};
+}
+
+// The process itself is one of those that use the CPUs.
+void LeaveOut(const char* subject, report::FindingGroup* group) {
+  const auto is_it = [subject](const report::Finding& finding) {
+    return finding.subject == subject;
+  };
+  group->findings.erase(std::remove_if(group->findings.begin(), group->findings.end(), is_it),
+                        group->findings.end());
 }
 
 // Commands are named as this one was started.
@@ -83,9 +104,41 @@ bool LacksPoints(const std::vector<report::FindingGroup>& groups) {
   return false;
 }
 
+// Nothing in the process changes. Its container has been entered.
+absl::StatusOr<std::vector<report::FindingGroup>> LookAtProcess(pid_t pid) {
+  absl::StatusOr<std::string> library =
+      FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
+  if (!library.ok()) return library.status();
+  report::FindingGroup process = {absl::StrCat("The process ", pid), {}};
+  pid_t inside = pid;
+  if (IsElsewhere(pid, *library)) {
+    const absl::StatusOr<pid_t> entered = GoWhereProcessIs(
+        pid, absl::StrFormat("coz: the container of process %d has ended", pid), &*library);
+    if (!entered.ok()) return entered.status();
+    inside = *entered;
+  }
+  const auto program = supervisor::FindRunningProgram(inside, *library);
+  if (!program.ok()) {
+    process.findings.push_back(report::FindingOfNote("attach", program.status().message()));
+    process.findings.back().grade = report::Grade::kProblem;
+    return std::vector<report::FindingGroup>{std::move(process)};
+  }
+  process.findings.push_back({report::Grade::kGood, "attach",
+                              absl::StrCat("coz can attach to it; it runs ", program->path), ""});
+  absl::StatusOr<report::FindingGroup> its_program = LookAtNamedProgram(program->path, pid);
+  if (!its_program.ok()) return its_program.status();
+  return std::vector<report::FindingGroup>{std::move(process), *std::move(its_program)};
+}
+
 // What to do next, where nothing stands in the way.
 std::string NextStep(const DoctorArguments& arguments,
                      const std::vector<report::FindingGroup>& groups) {
+  if (arguments.pid != 0) {
+    return WithCommandName(absl::StrCat(
+        LacksPoints(groups) ? "\nNothing but the points is missing. Next: coz points --pid="
+                            : "\nNothing stands in the way. Next: coz attach ",
+        arguments.pid, "\n"));
+  }
   if (arguments.words.empty()) {
     return WithCommandName("\nNothing stands in the way. Next: coz doctor ./program\n");
   }
@@ -106,16 +159,26 @@ absl::StatusOr<std::vector<report::FindingGroup>> Look(const DoctorArguments& ar
     groups.push_back(*std::move(group));
     return groups;
   }
-  if (!arguments.words.empty()) {
+  if (arguments.pid != 0) {
+    auto its_groups = LookAtProcess(arguments.pid);
+    if (!its_groups.ok()) return its_groups.status();
+    groups = *std::move(its_groups);
+  } else if (!arguments.words.empty()) {
     auto group = LookAtNamedProgram(arguments.words.front());
     if (!group.ok()) return group.status();
     groups.push_back(*std::move(group));
   }
   groups.push_back(LookAtThisMachine());
+  if (arguments.pid != 0) LeaveOut("neighbours", &groups.back());
   return groups;
 }
 
 void Execute(const DoctorArguments& arguments, int* exit_status) {
+  if (arguments.pid != 0 && !arguments.words.empty()) {
+    *exit_status = ReportUsage(absl::InvalidArgumentError(
+        "--pid names a process that runs already; leave the program out"));
+    return;
+  }
   const bool is_profile = !arguments.words.empty() && IsProfile(arguments.words.front());
   auto groups = Look(arguments, is_profile);
   if (!groups.ok()) {
@@ -144,9 +207,15 @@ void AddDoctorCommand(CLI::App& app, int* exit_status) {
       ->add_option("program", arguments->words,
                    "a program, which is not run, or a profile (default: the machine alone)")
       ->type_name("");
+  command
+      ->add_option("--pid", arguments->pid,
+                   "a process that runs: whether coz can attach to it, and its program")
+      ->check(CLI::PositiveNumber)
+      ->type_name("PID");
   command->add_flag("--json", arguments->json, "print JSON, as described in docs/doctor.md");
   SetExamples(command, {{"doctor", "what this machine allows, and the fixes to type"},
                         {"doctor ./server", "what can be known of a program"},
+                        {"doctor --pid $(pgrep -o server)", "the same of one that runs"},
                         {"doctor profile.pb", "why a profile is poor"}});
   command->callback([arguments, exit_status] { Execute(*arguments, exit_status); });
 }

@@ -12,6 +12,7 @@
 #include "coz/supervisor/points/find_points.h"
 #include "tools/command_line.h"
 #include "tools/documentation/command_tree.h"
+#include "tools/process_entry.h"
 #include "tools/seconds.h"
 #include "tools/session_points.h"
 
@@ -35,6 +36,12 @@ std::string LeftOut(const supervisor::FoundPoints& found) {
   if (found.unsteady != 0) {
     reasons.push_back(absl::StrFormat("%d called at no steady rate", found.unsteady));
   }
+  if (found.uncounted != 0) {
+    reasons.push_back(absl::StrFormat(
+        "%d not counted, as %s", found.uncounted,
+        found.why_uncounted.empty() ? "their code allows no jump, or others have taken their places"
+                                    : found.why_uncounted));
+  }
   return absl::StrJoin(reasons, ", ");
 }
 
@@ -48,11 +55,19 @@ size_t Rows(const std::vector<supervisor::FoundPoint>& points, size_t shown) {
   return shown == 0 ? points.size() : std::min(shown, points.size());
 }
 
-void PrintCountable(const supervisor::FoundPoints& found, double elapsed_s, size_t shown) {
+// The command that takes the options.
+std::string CommandFor(const PointsArguments& arguments) {
+  return arguments.find.attach_pid == 0 ? "coz run" : "coz attach";
+}
+
+void PrintCountable(const supervisor::FoundPoints& found, double elapsed_s,
+                    const PointsArguments& arguments) {
+  const size_t shown = arguments.shown;
   Say(absl::StrFormat("functions called at a steady rate in %.1f s, best first\n", elapsed_s));
   report::TextTable table({report::Align::kRight, report::Align::kRight, report::Align::kRight,
                            report::Align::kLeft, report::Align::kLeft});
-  table.AddRow({"calls/s", "varies", "samples", "for coz run", "where"});
+  table.AddRow(
+      {"calls/s", "varies", "samples", absl::StrCat("for ", CommandFor(arguments)), "where"});
   for (size_t i = 0; i < Rows(found.points, shown); ++i) {
     const supervisor::FoundPoint& point = found.points[i];
     table.AddRow({Rate(point.rating), Percent(point.rating.variation), Percent(point.sample_share),
@@ -62,20 +77,26 @@ void PrintCountable(const supervisor::FoundPoints& found, double elapsed_s, size
 }
 
 // They may well be the unit of work.
-void PrintFrequent(const supervisor::FoundPoints& found, size_t shown) {
-  absl::FPrintF(
-      stderr,
-      "coz: called steadily, too, but so often that breakpoints only give estimates; `coz run` "
-      "changes their code and slows the program by `slowed` (put COZ_PROGRESS where that "
-      "is too much), best first\n\n");
+void PrintFrequent(const supervisor::FoundPoints& found, const PointsArguments& arguments) {
+  const size_t shown = arguments.shown;
+  const bool is_attached = arguments.find.attach_pid != 0;
+  absl::FPrintF(stderr,
+                "coz: called steadily, too, but so often that %s `%s` %s by `slowed` (put "
+                "COZ_PROGRESS where that is too much), best first\n\n",
+                is_attached ? "counting in" : "breakpoints only give estimates;",
+                CommandFor(arguments),
+                is_attached ? "slows the program" : "changes their code and slows the program");
   report::TextTable table({report::Align::kRight, report::Align::kRight, report::Align::kRight,
                            report::Align::kRight, report::Align::kLeft, report::Align::kLeft});
-  table.AddRow({"calls/s", "varies", "samples", "slowed", "for coz run", "where"});
+  table.AddRow({"calls/s", "varies", "samples", "slowed",
+                absl::StrCat("for ", CommandFor(arguments)), "where"});
   for (size_t i = 0; i < Rows(found.frequent, shown); ++i) {
     const supervisor::FoundPoint& point = found.frequent[i];
     const double slowed = points::CountingShare(point.rating.visits_per_s, point.run_cost_ns);
-    table.AddRow({absl::StrCat(point.is_least ? ">" : "~", Rate(point.rating)),
-                  Percent(point.rating.variation), Percent(point.sample_share), Percent(slowed),
+    // Changed code counts exactly.
+    const char* const known = is_attached ? "" : point.is_least ? ">" : "~";
+    table.AddRow({absl::StrCat(known, Rate(point.rating)), Percent(point.rating.variation),
+                  Percent(point.sample_share), Percent(slowed),
                   slowed <= points::kMaxCountingShare
                       ? absl::StrCat("--progress ", report::Quoted(point.name))
                       : absl::StrCat("COZ_PROGRESS in ", point.name),
@@ -103,18 +124,20 @@ void PrintFound(const supervisor::FoundPoints& found, const supervisor::FindPoin
   const std::string left_out = LeftOut(found);
   PrintProbes(found.probes, arguments.shown);
   if (found.points.empty() && found.frequent.empty()) {
+    const bool is_attached = arguments.find.attach_pid != 0;
     Say(absl::StrFormat(
         "in %.1f s no function was called at a steady rate of %g or more times a second (%s); %s, "
-        "name a line with `coz run --progress=FILE:LINE`, or measure the whole with `coz run "
-        "--end-to-end`",
+        "%sname a line with `%s --progress=FILE:LINE`%s",
         elapsed_s, points::kMinVisitsPerSecond,
-        found.counted == 0 ? "samples showed no function of the program itself"
-                           : absl::StrCat("functions: ", left_out),
-        outcome.program_runs ? "give it longer with --duration" : "give it more to do"));
+        left_out.empty() ? "samples showed no function of the program itself"
+                         : absl::StrCat("functions: ", left_out),
+        outcome.program_runs ? "give it longer with --duration" : "give it more to do",
+        is_attached ? "or " : "", CommandFor(arguments),
+        is_attached ? "" : ", or measure the whole with `coz run --end-to-end`"));
     return;
   }
-  if (!found.points.empty()) PrintCountable(found, elapsed_s, arguments.shown);
-  if (!found.frequent.empty()) PrintFrequent(found, arguments.shown);
+  if (!found.points.empty()) PrintCountable(found, elapsed_s, arguments);
+  if (!found.frequent.empty()) PrintFrequent(found, arguments);
   if (!left_out.empty()) Say(absl::StrCat("left out: ", left_out));
 }
 
@@ -124,7 +147,12 @@ void PrintOutcome(const supervisor::FindPointsOutcome& outcome, const PointsArgu
   } else {
     PrintFound(*outcome.found, outcome, arguments);
   }
+  for (const std::string& note : outcome.notes) Say(note);
   if (!outcome.program_runs) return;
+  if (arguments.find.attach_pid != 0) {
+    Say(absl::StrFormat("process %d runs on as before", arguments.find.attach_pid));
+    return;
+  }
   Say(arguments.find.stop ? "ending the program" : "the program runs on; Ctrl-C ends it");
 }
 
@@ -138,11 +166,39 @@ absl::Status CheckArguments(const PointsArguments& arguments) {
     return absl::InvalidArgumentError(
         "--add, --remove and --list are for a session that runs; write: coz points --session PID");
   }
+  const supervisor::FindPointsOptions& find = arguments.find;
+  if (find.attach_pid == 0 && find.attach_tree) {
+    return absl::InvalidArgumentError(
+        "--tree is for a process that runs already; write: coz points --pid=PID --tree");
+  }
+  if (find.attach_pid != 0 && (!find.command.empty() || IsOfSession(arguments))) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("--pid names a process that runs already; leave %s out",
+                        IsOfSession(arguments) ? "--session" : "the program"));
+  }
+  if (find.attach_pid != 0 && (find.stop || arguments.source != "auto")) {
+    return absl::InvalidArgumentError(
+        find.stop ? "a process that was there before is left running; leave --stop out"
+                  : "of a process that runs already calls are counted by changed code alone; leave "
+                    "--progress-source out");
+  }
   if (IsOfSession(arguments) && !arguments.find.command.empty()) {
     return absl::InvalidArgumentError(
         "--session is for a program that runs already; leave the program out");
   }
   return absl::OkStatus();
+}
+
+absl::Status GoToProcess(supervisor::FindPointsOptions* find) {
+  const pid_t pid = find->attach_pid;
+  if (pid == 0 || !IsElsewhere(pid, find->runtime_library)) return absl::OkStatus();
+  const absl::StatusOr<pid_t> inside = GoWhereProcessIs(
+      pid,
+      absl::StrFormat("coz: the container of process %d has ended, and with it what coz did there",
+                      pid),
+      &find->runtime_library);
+  if (inside.ok()) find->attach_pid = *inside;
+  return inside.status();
 }
 
 void Execute(PointsArguments* arguments, int* exit_status) {
@@ -154,9 +210,10 @@ void Execute(PointsArguments* arguments, int* exit_status) {
     *exit_status = ChangeSessionPoints(arguments->session);
     return;
   }
-  if (arguments->find.command.empty()) {
+  if (arguments->find.command.empty() && arguments->find.attach_pid == 0) {
     *exit_status = ReportUsage(absl::InvalidArgumentError(
-        "no program was named; write: coz points --- PROGRAM ARGUMENTS"));
+        "no program was named; write: coz points --- PROGRAM ARGUMENTS, or of a process that runs "
+        "already: coz points --pid=PID"));
     return;
   }
   arguments->find.duration_ns = static_cast<uint64_t>(std::llround(arguments->duration_s * 1e9));
@@ -168,6 +225,10 @@ void Execute(PointsArguments* arguments, int* exit_status) {
     return;
   }
   arguments->find.runtime_library = *library;
+  if (absl::Status status = GoToProcess(&arguments->find); !status.ok()) {
+    *exit_status = Report(status);
+    return;
+  }
   bool was_stopped = false;
   const absl::StatusOr<supervisor::ExitState> exit =
       supervisor::FindPoints(arguments->find, [&](const supervisor::FindPointsOutcome& outcome) {
@@ -187,7 +248,9 @@ void Execute(PointsArguments* arguments, int* exit_status) {
 
 void AddPointsCommand(CLI::App& app, int* exit_status) {
   CLI::App* command = app.add_subcommand(
-      "points", "run a program and list functions that would do as progress points");
+      "points",
+      "run a program, or look at one that runs, and list functions that would do as progress "
+      "points");
   auto arguments = std::make_shared<PointsArguments>();
   command
       ->add_option("--duration", arguments->duration_s,
@@ -195,6 +258,14 @@ void AddPointsCommand(CLI::App& app, int* exit_status) {
       ->transform(TimesWithUnits())
       ->check(NumberIn(CLI::Range(1.0, 86400.0)))
       ->type_name("SECONDS");
+  command
+      ->add_option("--pid", arguments->find.attach_pid,
+                   "look at a process that runs already, and leave it as it was")
+      ->check(CLI::PositiveNumber)
+      ->type_name("PID");
+  command->add_flag("--tree", arguments->find.attach_tree,
+                    "with --pid: and at all that descend from it and run the same program, such as "
+                    "the workers of a server");
   command->add_flag("--stop", arguments->find.stop,
                     "end the program after that, by SIGTERM, and by SIGKILL 5 seconds later");
   command
@@ -222,9 +293,11 @@ void AddPointsCommand(CLI::App& app, int* exit_status) {
   command->add_flag("--list", arguments->session.list, "with --session: list its points");
   command->add_option("program", arguments->find.command, "the program and its arguments")
       ->type_name("");
-  SetExamples(command, {{"points --duration=5 --stop --- ./server", "look for five seconds"},
-                        {"points --session $(pgrep server) --add Server::Reply",
-                         "count a function of a program that coz profiles"}});
+  SetExamples(command,
+              {{"points --duration=5 --stop --- ./server", "look for five seconds"},
+               {"points --pid $(pgrep -o server) --tree", "what would do in a server that runs"},
+               {"points --session $(pgrep server) --add Server::Reply",
+                "count a function of a program that coz profiles"}});
   command->callback([arguments, exit_status] {
     OutliveReaders();
     Execute(arguments.get(), exit_status);

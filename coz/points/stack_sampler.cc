@@ -2,6 +2,7 @@
 
 #include <asm/perf_regs.h>
 #include <linux/perf_event.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -120,32 +121,47 @@ void HandOut(RingReader record, const StackSampler::Callback& callback) {
 void StackSampler::Unmap::operator()(void* ring) const { munmap(ring, kPageBytes + kRingBytes); }
 
 absl::StatusOr<StackSampler> StackSampler::Start(pid_t process, uint64_t sampling_period_ns) {
-  StackSampler sampler;
-  const perf_event_attr attr = Attributes(sampling_period_ns);
+  StackSampler sampler(sampling_period_ns);
+  if (absl::Status added = sampler.Add(process); !added.ok()) return added;
+  return sampler;
+}
+
+int StackSampler::AddTo(Ring* ring, UniqueFd event) {
+  if (!event.ok()) return errno;
+  if (ring->memory != nullptr) {
+    if (ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, ring->events.front().get()) != 0) {
+      return errno;
+    }
+  } else {
+    void* const memory =
+        mmap(nullptr, kPageBytes + kRingBytes, PROT_READ | PROT_WRITE, MAP_SHARED, event.get(), 0);
+    if (memory == MAP_FAILED) return errno;
+    ring->memory.reset(memory);
+  }
+  ring->events.push_back(std::move(event));
+  return 0;
+}
+
+absl::Status StackSampler::Add(pid_t process) {
+  const perf_event_attr attr = Attributes(sampling_period_ns_);
   const std::vector<int> cpus = PossibleCpus();
   int error = ESRCH;
+  bool is_sampled = false;
   for (const std::string& name : NamesIn(absl::StrFormat("/proc/%d/task", process))) {
     const pid_t thread = atoi(name.c_str());
     for (const int cpu : cpus) {
       // Inherited events can be read only if they are of one CPU.
-      Ring ring{UniqueFd(Open(attr, thread, cpu)), nullptr};
-      void* memory = ring.fd.ok() ? mmap(nullptr, kPageBytes + kRingBytes, PROT_READ | PROT_WRITE,
-                                         MAP_SHARED, ring.fd.get(), 0)
-                                  : MAP_FAILED;
-      if (memory == MAP_FAILED) {
-        if (errno != ENODEV) error = errno;  // the CPU is off
-        continue;
-      }
-      ring.memory.reset(memory);
-      sampler.rings_.push_back(std::move(ring));
+      const int failed = AddTo(&rings_[cpu], UniqueFd(Open(attr, thread, cpu)));
+      is_sampled |= failed == 0;
+      if (failed != 0 && failed != ENODEV) error = failed;  // ENODEV: the CPU is off
     }
   }
-  if (sampler.rings_.empty()) return StartError(error);
-  return sampler;
+  return is_sampled ? absl::OkStatus() : StartError(error);
 }
 
 void StackSampler::Drain(const Callback& callback) {
-  for (const Ring& ring : rings_) {
+  for (const auto& [cpu, ring] : rings_) {
+    if (ring.memory == nullptr) continue;
     auto* header = static_cast<perf_event_mmap_page*>(ring.memory.get());
     const char* data = static_cast<const char*>(ring.memory.get()) + kPageBytes;
     const uint64_t head = __atomic_load_n(&header->data_head, __ATOMIC_ACQUIRE);

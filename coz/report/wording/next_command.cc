@@ -72,16 +72,20 @@ NextCommands AttachCommands(const profile::Session& session, bool has_ended) {
     const std::string command = CommandAgain(next);
     return has_ended ? OfAnyProcess(command, session.options().attached_pid()) : command;
   };
+  const profile::Options& options = session.options();
   NextCommands commands;
   commands.again = with([](profile::Options*) {});
-  commands.widened = with([](profile::Options* options) {
-    const bool were_all_in_scope = HasScope(*options, "%");
-    WidenToAll(options);
-    TakeLargerUnits(were_all_in_scope, options);
+  commands.widened = with([](profile::Options* next) {
+    const bool were_all_in_scope = HasScope(*next, "%");
+    WidenToAll(next);
+    TakeLargerUnits(were_all_in_scope, next);
   });
-  commands.counting = with([](profile::Options* options) { options->add_progress("FUNCTION"); });
-  commands.longer = with([](profile::Options* options) {
-    options->set_duration_ns(std::max(kAmpleNs, 2 * options->duration_ns()));
+  commands.counting = with([](profile::Options* next) { next->add_progress("FUNCTION"); });
+  commands.listing =
+      absl::StrCat("coz points --pid=", has_ended ? "PID" : absl::StrCat(options.attached_pid()),
+                   options.attached_tree() ? " --tree" : "");
+  commands.longer = with([](profile::Options* next) {
+    next->set_duration_ns(std::max(kAmpleNs, 2 * next->duration_ns()));
   });
   return commands;
 }

@@ -27,6 +27,7 @@ struct NextCommands {
   std::string widened;
   // Of a session that coz attach made. Else empty.
   std::string counting;  // a function that is still to be named
+  std::string listing;   // functions that would do
   std::string longer;
 };
 

@@ -70,12 +70,15 @@ TEST(NextCommandTest, AttachedProcessIsAttachedToAgain) {
   EXPECT_EQ(next.again, "coz attach --duration=2 4711");
   EXPECT_EQ(next.longer, "coz attach --duration=60 4711");
   EXPECT_EQ(next.counting, "coz attach --progress=FUNCTION --duration=2 4711");
+  EXPECT_EQ(next.listing, "coz points --pid=4711");
   EXPECT_EQ(next.widened,
             "coz attach --unit=function --binary-scope=% --source-scope=% --duration=2 4711");
   *session.mutable_options()->mutable_binary_scope(0) = "%";
   session.mutable_options()->set_unit_kind(profile::UNIT_KIND_FUNCTION);
   EXPECT_EQ(NextCommandsOf(session, "", /*has_ended=*/true).widened,
             "coz attach --unit=library --binary-scope=% --source-scope=% --duration=2 PID");
+  session.mutable_options()->set_attached_tree(true);
+  EXPECT_EQ(NextCommandsOf(session, "", /*has_ended=*/true).listing, "coz points --pid=PID --tree");
 }
 
 }  // namespace

@@ -65,10 +65,10 @@ NothingMeasured ExplainRunning(MissingPart missing, const NothingContext& contex
   const NextCommands& next = context.next;
   switch (missing) {
     case MissingPart::kPoint:
-      return {"no progress point was seen",
-              absl::StrCat("name a function that is called once for each unit of work, with "
-                           "--progress=FUNCTION",
-                           typed(next.counting))};
+      return {
+          "no progress point was seen",
+          absl::StrCat("name a function that is called once for each unit of work (`", next.listing,
+                       "` lists some), with --progress=FUNCTION", typed(next.counting))};
     case MissingPart::kVisit:
       return {"no progress point was visited",
               absl::StrCat("the process has ", Printable(absl::StrJoin(context.points, ", ")),

@@ -10,6 +10,8 @@
 #ifndef COZ_SUPERVISOR_DOCTOR_PROGRAM_FACTS_H_
 #define COZ_SUPERVISOR_DOCTOR_PROGRAM_FACTS_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 
@@ -24,6 +26,7 @@ namespace coz::supervisor {
 struct ProgramFacts {
   sourcemap::BinaryInfo info;
   std::string word;           // as the user named it
+  pid_t pid = 0;              // of the process that runs it, if one is to be attached to
   bool gains_rights = false;  // setuid, setgid or file capabilities: the loader preloads nothing
   sourcemap::DebugSummary debug;
   uint64_t lines_in_scope = 0;  // that the default scope leaves to be tried

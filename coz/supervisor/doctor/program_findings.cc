@@ -27,6 +27,7 @@ double Share(uint64_t part, uint64_t whole) {
 }
 
 std::string Run(const ProgramFacts& facts, const char* options) {
+  if (facts.pid != 0) return absl::StrCat("coz attach", options, " ", facts.pid);
   return absl::StrCat("coz run", options, " --- ", report::Quoted(facts.word), " …");
 }
 
@@ -61,7 +62,7 @@ Finding FileKind(const ProgramFacts& facts) {
 }
 
 Finding Rights(const ProgramFacts& facts) {
-  if (!facts.gains_rights) return {};
+  if (!facts.gains_rights || facts.pid != 0) return {};
   return {Grade::kProblem, "rights",
           "it gains rights when it is started (setuid, setgid or file capabilities), so the loader "
           "preloads nothing into it",
@@ -219,8 +220,12 @@ Finding Points(const ProgramFacts& facts) {
     return {Grade::kGood, "points",
             "it has marks of the original's coz.h; which, is known once they are passed", ""};
   }
-  return {Grade::kWarning, "points",
-          "no mark is in the program itself, though a library of it may have some",
+  constexpr char kNone[] = "no mark is in the program itself, though a library of it may have some";
+  if (facts.pid != 0) {
+    return {Grade::kWarning, "points", kNone,
+            absl::StrCat("find a function to count: coz points --pid=", facts.pid)};
+  }
+  return {Grade::kWarning, "points", kNone,
           absl::StrCat("put COZ_PROGRESS where a unit of work is done; or find a function to "
                        "count: coz points --- ",
                        report::Quoted(facts.word),

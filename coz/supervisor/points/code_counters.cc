@@ -38,6 +38,7 @@ std::vector<size_t> CodeCounters::Poll() {
     live.emplace_back(process.pid, process.start_ns);
     process.mapped = ReadMappedCode(process.pid);
     for (const PatchedPlaces::Refused& told : patched_.Ask(control_, slot, process)) {
+      why_refused_ = told.why;
       for (size_t i = 0; i < counters_.size(); ++i) {
         if (counters_[i].place == told.place) refused.push_back(i);
       }

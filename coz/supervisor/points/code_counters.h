@@ -29,6 +29,9 @@ class CodeCounters {
  public:
   explicit CodeCounters(shared::ControlBlock* control) : control_(*control) {}
 
+  // The program runs already.
+  void SetLate(const LateProcess& late) { patched_.SetLate(late); }
+
   // The function's number; nothing where all counters are taken.
   std::optional<size_t> Add(const std::string& name, const PlaceInFile& place,
                             const PlacePlans& plans);
@@ -36,6 +39,8 @@ class CodeCounters {
   // Asks the program's processes for changes and takes their answers. Returns the numbers of
   // functions that a process refuses to change, whose counts are not whole.
   std::vector<size_t> Poll();
+  // Why the last of them was refused; empty: none was.
+  const std::string& why_refused() const { return why_refused_; }
 
   // By number: the calls since the last time, where the function has been counted since then in all
   // processes.
@@ -58,6 +63,7 @@ class CodeCounters {
   TreeMembers members_;
   PatchedPlaces patched_;
   std::vector<Counter> counters_;
+  std::string why_refused_;
 };
 
 }  // namespace coz::supervisor

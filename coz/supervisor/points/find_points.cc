@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -10,12 +11,17 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "coz/base/clock.h"
 #include "coz/points/stack_sampler.h"
 #include "coz/points/visit_counter.h"
 #include "coz/shared/control_block.h"
 #include "coz/sourcemap/binary_info.h"
 #include "coz/supervisor/points/code_counters.h"
+#include "coz/supervisor/target/attached_process.h"
+#include "coz/supervisor/target/attached_tree.h"
+#include "coz/supervisor/target/file_limit.h"
+#include "coz/supervisor/target/mapped_code.h"
 #include "coz/supervisor/target/shared_control.h"
 #include "coz/supervisor/target/signal_inbox.h"
 
@@ -43,8 +49,19 @@ constexpr uint64_t kChangingPeriodNs = 2 * kNsPerMs;
 constexpr uint64_t kMostCodeSlices = 2000;
 constexpr uint64_t kRestoringNs = 2 * kNsPerSecond;
 constexpr uint64_t kRestoringPollNs = 5 * kNsPerMs;
+// A process waits with an exec until it is looked at.
+constexpr uint64_t kAttachedPollNs = 20 * kNsPerMs;
 // Where it cannot be measured.
 constexpr double kUsualVisitCostNs = 10000;
+// In a program that runs already. The other places are left to marks and to the profile that
+// follows, for a process keeps them.
+constexpr size_t kMostInRunning = 128;
+
+// Whether both have the program's code at the same addresses, as children of fork have.
+bool IsAlike(const std::vector<MappedCode>& mapped, const std::vector<MappedCode>& other) {
+  return !mapped.empty() && !other.empty() && mapped.front().path == other.front().path &&
+         mapped.front().start == other.front().start;
+}
 
 // Everything that lives as long as one run.
 class Finder {
@@ -54,12 +71,20 @@ class Finder {
       : options_(options), program_(std::move(program)), candidates_(std::move(candidates)) {}
 
   absl::Status Start();
+  absl::Status Join();
   FindPointsOutcome Count();
   ExitState WaitForEnd();
 
  private:
+  void FillBlock(shared::Follow follow);
   absl::Status MakeControl();
   absl::Status Attach();
+  absl::Status AttachToRunning();
+  void Leave();
+  // The process that signals to coz are meant for.
+  pid_t Started() const {
+    return attached_ != nullptr || child_->exit_state().exited ? 0 : child_->pid();
+  }
   void PollCode();
   void RestoreCode();
   void CountSet(const std::vector<size_t>& set);
@@ -73,7 +98,8 @@ class Finder {
   std::unique_ptr<PointCandidates> candidates_;
   SignalInbox inbox_;
   std::atomic<int32_t> pid_cell_{0};
-  std::optional<SharedControl> control_;  // where code is changed
+  std::optional<SharedControl> control_;    // where code is changed
+  std::unique_ptr<AttachedTree> attached_;  // null: the program was started here
   std::optional<CodeCounters> code_;
   uint64_t next_code_slice_ns_ = 0;
   std::optional<ChildProcess> child_;
@@ -83,19 +109,54 @@ class Finder {
   uint64_t cost_measured_ns_ = 0;
   uint64_t start_ns_ = 0;
   absl::Status status_;  // of counting
+  std::vector<std::string> notes_;
 };
+
+void Finder::FillBlock(shared::Follow follow) {
+  shared::ControlBlock& block = control_->block();
+  block.sampling_period_ns = kChangingPeriodNs;
+  block.follow = follow;
+  block.start_ns = MonotonicNowNs();
+  block.heartbeat_ns.store(block.start_ns, std::memory_order_relaxed);
+}
 
 absl::Status Finder::MakeControl() {
   absl::StatusOr<SharedControl> control = SharedControl::Create();
   if (!control.ok()) return control.status();
   control_.emplace(*std::move(control));
-  shared::ControlBlock& block = control_->block();
-  block.sampling_period_ns = kChangingPeriodNs;
-  block.follow = shared::Follow::kAll;
-  block.guards_breakpoints = 1;
-  block.heartbeat_ns.store(MonotonicNowNs(), std::memory_order_relaxed);
-  code_.emplace(&block);
+  FillBlock(shared::Follow::kAll);
+  control_->block().guards_breakpoints = 1;
+  code_.emplace(&control_->block());
   candidates_->CountByCode(&*code_);
+  return absl::OkStatus();
+}
+
+absl::Status Finder::Join() {
+  visit_cost_ns_ = kUsualVisitCostNs;
+  AttachedProcess::Options attach;
+  attach.runtime_library = options_.runtime_library;
+  attach.sampling_period_ns = kChangingPeriodNs;
+  absl::StatusOr<AttachedTree> tree = AttachedTree::Prepare(options_.attach_pid, attach);
+  if (!tree.ok()) return tree.status();
+  absl::StatusOr<SharedControl> control = SharedControl::CreateIn(tree->TakeControl());
+  if (!control.ok()) return control.status();
+  control_.emplace(*std::move(control));
+  FillBlock(options_.attach_tree ? shared::Follow::kAll : shared::Follow::kOne);
+  attached_ = std::make_unique<AttachedTree>(*std::move(tree));
+  child_.emplace(ChildProcess::Adopt(options_.attach_pid));
+  if (absl::Status joined = attached_->Join(&control_->block()); !joined.ok()) return joined;
+  if (options_.attach_tree) {
+    for (const std::string& refused : attached_->JoinDescendants(control_->fd())) {
+      notes_.push_back(absl::StrCat("a descendant is not looked at: ", refused));
+    }
+  }
+  // The block has the points of earlier sessions now.
+  code_.emplace(&control_->block());
+  code_->SetLate({[this](pid_t pid) { return attached_->WhyNotChangeCode(pid); },
+                  [this](pid_t pid) { attached_->ChangeCode(pid); },
+                  [this](pid_t pid) { return !attached_->IsRunning(pid); }});
+  candidates_->CountByCodeAlone(&*code_, kMostInRunning);
+  start_ns_ = MonotonicNowNs();
   return absl::OkStatus();
 }
 
@@ -123,10 +184,12 @@ absl::Status Finder::Start() {
 
 void Finder::WaitUntil(uint64_t until_ns) {
   for (;;) {
-    inbox_.Forward(child_->exit_state().exited ? 0 : child_->pid());
+    inbox_.Forward(Started());
+    if (attached_ != nullptr) attached_->Poll();
     const uint64_t now_ns = MonotonicNowNs();
     if (child_->Poll().exited || now_ns >= until_ns) return;
-    const uint64_t wait_ns = until_ns - now_ns;
+    uint64_t wait_ns = until_ns - now_ns;
+    if (attached_ != nullptr) wait_ns = std::min(wait_ns, kAttachedPollNs);
     const timespec timeout = {static_cast<time_t>(wait_ns / kNsPerSecond),
                               static_cast<long>(wait_ns % kNsPerSecond)};
     pollfd fds[] = {{inbox_.fd(), POLLIN, 0}, {child_->pidfd(), POLLIN, 0}};
@@ -137,6 +200,21 @@ void Finder::WaitUntil(uint64_t until_ns) {
 bool Finder::IsCounting() const {
   return status_.ok() && !child_->exit_state().exited && !inbox_.interrupted() &&
          MonotonicNowNs() < start_ns_ + options_.duration_ns;
+}
+
+absl::Status Finder::AttachToRunning() {
+  const std::vector<MappedCode> mapped = ReadMappedCode(child_->pid());
+  candidates_->SetMapped(mapped);
+  absl::StatusOr<points::StackSampler> sampler =
+      points::StackSampler::Start(child_->pid(), kSamplingPeriodNs);
+  if (!sampler.ok()) return sampler.status();
+  sampler_.emplace(*std::move(sampler));
+  for (const pid_t pid : attached_->Running()) {
+    if (pid == child_->pid() || !IsAlike(mapped, ReadMappedCode(pid))) continue;
+    // One that has ended meanwhile is none the worse.
+    (void)sampler_->Add(pid);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Finder::Attach() {
@@ -168,6 +246,19 @@ void Finder::PollCode() {
   candidates_->TakeCodeSlices();
 }
 
+// What has to be undone in a process is done by its threads, so not while it is stopped, unless
+// somebody tells coz to end once more.
+void Finder::Leave() {
+  constexpr timespec kLook = {0, 10 * kNsPerMs};
+  const int interrupts = inbox_.interrupts();
+  while (attached_->Stopped() != 0 && inbox_.interrupts() == interrupts) {
+    nanosleep(&kLook, nullptr);
+    inbox_.Forward(0);
+  }
+  const absl::Status left = attached_->Leave();
+  if (!left.ok()) notes_.emplace_back(left.message());
+}
+
 // The program goes on with its code as it was, and is not sampled any more.
 void Finder::RestoreCode() {
   if (!code_.has_value()) return;
@@ -178,6 +269,7 @@ void Finder::RestoreCode() {
     code_->Poll();
   } while (!code_->IsSettled() && MonotonicNowNs() < deadline_ns && !child_->exit_state().exited);
   control_->block().stop.store(1, std::memory_order_relaxed);
+  if (attached_ != nullptr) Leave();
 }
 
 void Finder::CountSet(const std::vector<size_t>& set) {
@@ -215,7 +307,7 @@ void Finder::MeasureCostAgain() {
 }
 
 FindPointsOutcome Finder::Count() {
-  status_ = Attach();
+  status_ = attached_ != nullptr ? AttachToRunning() : Attach();
   const uint64_t lead_ns = std::min(kMaxLeadNs, options_.duration_ns / 10);
   if (status_.ok()) WaitUntil(start_ns_ + lead_ns);
   while (IsCounting()) {
@@ -233,19 +325,20 @@ FindPointsOutcome Finder::Count() {
     }
   }
   // The interrupt reached the program too: it mostly ends.
-  if (inbox_.interrupted()) WaitUntil(MonotonicNowNs() + kInterruptNs);
+  if (inbox_.interrupted() && attached_ == nullptr) WaitUntil(MonotonicNowNs() + kInterruptNs);
   // Breakpoints and samples end here; the program runs on untouched.
   counters_.clear();
   sampler_.reset();
   RestoreCode();
   FindPointsOutcome outcome = {candidates_->Result(visit_cost_ns_), MonotonicNowNs() - start_ns_,
-                               !child_->Poll().exited};
+                               !child_->Poll().exited, std::move(notes_)};
   // A program that is gone before it could be looked at has said so itself.
   if (!status_.ok() && outcome.program_runs) outcome.found = status_;
   return outcome;
 }
 
 ExitState Finder::WaitForEnd() {
+  if (attached_ != nullptr) return {};
   if (options_.stop && !child_->Poll().exited) {
     kill(child_->pid(), SIGTERM);
     WaitUntil(MonotonicNowNs() + kGraceNs);
@@ -255,10 +348,26 @@ ExitState Finder::WaitForEnd() {
   return child_->exit_state();
 }
 
+absl::StatusOr<ExitState> FindPointsInRunning(
+    const FindPointsOptions& options, const std::function<void(const FindPointsOutcome&)>& report) {
+  if (absl::Status room = MakeRoomToAttach(options.attach_pid); !room.ok()) return room;
+  const absl::StatusOr<RunningProgram> program =
+      FindRunningProgram(options.attach_pid, options.runtime_library);
+  if (!program.ok()) return program.status();
+  absl::StatusOr<std::unique_ptr<PointCandidates>> candidates =
+      PointCandidates::Open(program->path);
+  if (!candidates.ok()) return candidates.status();
+  Finder finder(options, program->path, *std::move(candidates));
+  if (absl::Status status = finder.Join(); !status.ok()) return status;
+  report(finder.Count());
+  return finder.WaitForEnd();
+}
+
 }  // namespace
 
 absl::StatusOr<ExitState> FindPoints(const FindPointsOptions& options,
                                      const std::function<void(const FindPointsOutcome&)>& report) {
+  if (options.attach_pid != 0) return FindPointsInRunning(options, report);
   if (options.command.empty()) {
     return absl::InvalidArgumentError(
         "no program was named; write: coz points --- PROGRAM ARGUMENTS");

@@ -1,18 +1,20 @@
-// Finds functions of a program that would do as progress points: runs it, samples it from outside,
-// and counts calls in turns.
+// Finds functions of a program that would do as progress points: runs it or attaches to it, samples
+// it from outside, and counts calls.
 //
 // Changed code counts all functions at a time that allow it. Breakpoints count the others, four at
-// a time, in turns all over the run.
+// a time, in turns all over the run; of a program that runs already they are left out.
 //
 // Shape    one call for one run
 // Units    ns
-// Errors   before the program starts: as RunProfile, CheckBreakpoints and PointCandidates. Once the
-//          program runs, nothing ends it but itself (or `stop`)
+// Errors   before the program starts: as RunProfile, CheckBreakpoints and PointCandidates; of one
+//          that runs, as AttachedTree. Once the program runs, nothing ends it but itself (or `stop`)
 // Threads  one call at a time: it takes over the process's signals
 // Signals  none
 // Source   docs/progress-points.md, "Which place?"
 #ifndef COZ_TOOLS_SUPERVISOR_FIND_POINTS_H_
 #define COZ_TOOLS_SUPERVISOR_FIND_POINTS_H_
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <functional>
@@ -28,12 +30,15 @@ namespace coz::supervisor {
 
 struct FindPointsOptions {
   std::vector<std::string> command;
+  pid_t attach_pid = 0;      // not 0: of this process, instead of a command
+  bool attach_tree = false;  // and of those that descend from it and run the same program
   // Path of libcoz.so. Empty: the program is not guarded against lost breakpoints, and its code is
   // not changed.
   std::string runtime_library;
   bool changes_code = true;
   uint64_t duration_ns = 0;
-  bool stop = false;  // end the program after that; else it runs to its end
+  bool stop =
+      false;  // end the program after that; else it runs to its end; not where it ran before
 };
 
 // What was found in the time, or until the program ended; or why counting was not possible.
@@ -41,10 +46,11 @@ struct FindPointsOutcome {
   absl::StatusOr<FoundPoints> found;
   uint64_t elapsed_ns;
   bool program_runs;
+  std::vector<std::string> notes;  // on what could not be counted, or is left in the process
 };
 
 // `report` is called once, as soon as the answer is known; the program may run on. Returns how it
-// ended.
+// ended, but for one that ran before.
 absl::StatusOr<ExitState> FindPoints(const FindPointsOptions& options,
                                      const std::function<void(const FindPointsOutcome&)>& report);
 

@@ -90,6 +90,11 @@ absl::StatusOr<std::unique_ptr<PointCandidates>> PointCandidates::Open(const std
   return candidates;
 }
 
+void PointCandidates::CountByCodeAlone(CodeCounters* counters, size_t most) {
+  counters_ = counters;
+  most_by_code_ = most;
+}
+
 bool PointCandidates::SetMapped(const std::vector<MappedCode>& mapped) {
   for (const MappedCode& code : mapped) {
     if (RealPath(code.path) == program_) mapped_.push_back(code);
@@ -191,9 +196,15 @@ void PointCandidates::Add(Function* function) {
   PlacePlans plans;
   if (counters_ != nullptr) plans = PlanOf(named, &place);
   std::optional<size_t> counter;
-  if (plans.best.way == patch::Way::kJump) {
+  const bool has_room = most_by_code_ == 0 || counted_.size() < most_by_code_;
+  if (plans.best.way == patch::Way::kJump && has_room) {
     plans.by_trap.reset();  // it might slow the program, and so all other rates
     counter = counters_->Add(named.linkage_name, {program_, place}, plans);
+  }
+  if (!counter.has_value() && most_by_code_ != 0) {
+    function->is_candidate = true;
+    ++uncounted_;
+    return;
   }
   if (!counter.has_value() && ActiveCount() >= kMaxActive && !DropIdle()) return;
   function->is_candidate = true;
@@ -211,7 +222,7 @@ void PointCandidates::CountInTurns(const std::vector<size_t>& counters) {
     if (!candidate.counter.has_value()) continue;
     candidate.counter.reset();
     candidate.slices.clear();
-    candidate.is_active = true;
+    candidate.is_active = most_by_code_ == 0;
   }
 }
 
@@ -439,6 +450,8 @@ FoundPoints PointCandidates::Result(double visit_cost_ns) const {
   found.samples = samples_;
   found.counted = candidates_.size();
   found.visit_cost_ns = visit_cost_ns;
+  found.uncounted = uncounted_;
+  if (counters_ != nullptr) found.why_uncounted = counters_->why_refused();
   std::set<std::string> probes;
   for (const points::UsdtPlace& probe : places_->Probes()) {
     probes.insert(absl::StrCat("usdt:", probe.provider, ":", probe.name));
@@ -448,6 +461,10 @@ FoundPoints PointCandidates::Result(double visit_cost_ns) const {
   for (const Candidate& candidate : candidates_) {
     ratings.push_back(points::RatePoint(candidate.slices, SampleShare(candidate),
                                         CostNs(candidate, visit_cost_ns)));
+    if (IsUncounted(candidate)) {
+      ++found.uncounted;
+      continue;
+    }
     switch (ratings.back().fitness) {
       case points::PointFitness::kFit:
       case points::PointFitness::kTooFrequent:

@@ -44,6 +44,8 @@ struct FoundPoints {
   size_t counted = 0;   // functions, of which so many were left out:
   size_t too_rare = 0;  // most of them never called again
   size_t unsteady = 0;
+  size_t uncounted = 0;       // their code could not be changed, and nothing else was to count them
+  std::string why_uncounted;  // of the last that the program refused
   uint64_t samples = 0;
   std::vector<std::string> probes;  // in the source, for --progress, by name
 };
@@ -57,7 +59,9 @@ class PointCandidates {
   void AddSample(uint64_t ip, const std::vector<uint64_t>& stack);
   // From now on functions are counted by changed code where their code allows a jump.
   void CountByCode(CodeCounters* counters) { counters_ = counters; }
-  // Functions that changed code does not count after all are counted in turns.
+  // The same, and no other function is counted. `most`: so many are.
+  void CountByCodeAlone(CodeCounters* counters, size_t most);
+  // Functions that changed code does not count after all are counted in turns, where any are.
   void CountInTurns(const std::vector<size_t>& counters);
   // Takes what changed code has counted since the last time.
   void TakeCodeSlices();
@@ -125,6 +129,9 @@ class PointCandidates {
                    points::PointRating* rating) const;
   size_t ActiveCount() const;
   std::vector<size_t> NextOf(const std::vector<size_t>& all, size_t count, size_t* next) const;
+  bool IsUncounted(const Candidate& candidate) const {
+    return most_by_code_ != 0 && !candidate.counter.has_value();
+  }
   PlacePlans PlanOf(const points::CodePlaces::Function& function, points::CodePlace* place) const;
   double CostNs(const Candidate& candidate, double breakpoint_ns) const;
   double RunCostNs(const points::CodePlaces::Function& function, double breakpoint_ns) const;
@@ -144,6 +151,8 @@ class PointCandidates {
   std::vector<MappedCode> mapped_;   // of the program alone
   std::vector<Candidate> candidates_;
   CodeCounters* counters_ = nullptr;
+  size_t most_by_code_ = 0;  // 0: others are counted in turns
+  size_t uncounted_ = 0;
   std::vector<size_t> counted_;  // candidates, by the counter
   uint64_t samples_ = 0;
   std::vector<std::vector<size_t>> recent_;  // functions on the stack, of the last samples
