@@ -63,7 +63,7 @@ struct PrecisionState {
   uint64_t remaining_ns = 0;
 };
 
-// How often experiments are drawn for the unit, by other open ones: by need, and no need is so large
+// How often experiments are drawn for the unit, beside other open ones: by need. None is so large
 // that the others have to wait for it.
 double DrawWeight(const OpenUnit& open);
 

@@ -7,7 +7,7 @@
 // Shape    one call for one run
 // Units    ns
 // Errors   before the program starts: as RunProfile, CheckBreakpoints and PointCandidates; of one
-//          that runs, as AttachedTree. Once the program runs, nothing ends it but itself (or `stop`)
+//          that runs, as AttachedTree. Once the program runs, nothing ends it but itself, or `stop`
 // Threads  one call at a time: it takes over the process's signals
 // Signals  none
 // Source   docs/progress-points.md, "Which place?"
