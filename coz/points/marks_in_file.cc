@@ -121,8 +121,10 @@ MarksInFile FindMarksInFile(const std::string& path) {
       MarkInFile one;
       if (!KindOf(mark.type, &one.kind)) return;
       const auto name = relocated.find(address + offsetof(coz_mark_t, name));
-      one.name = TextAt(
-          segments, name != relocated.end() ? name->second : reinterpret_cast<uint64_t>(mark.name));
+      const uint64_t at =
+          name != relocated.end() ? name->second : reinterpret_cast<uint64_t>(mark.name);
+      if (at == 0) return;  // the program makes the name while it runs
+      one.name = TextAt(segments, at);
       const bool is_known =
           std::any_of(found.marks.begin(), found.marks.end(), [&one](const MarkInFile& other) {
             return other.kind == one.kind && other.name == one.name;

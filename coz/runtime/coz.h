@@ -12,6 +12,8 @@
  *
  *   for (;;) { serve(next_request()); COZ_PROGRESS_NAMED("requests"); }
  *
+ * Names are mostly literals. Of another name that of the first visit counts, as with the original.
+ *
  *   COZ_BEGIN("order"); ... COZ_END("order");         the time between the two is a latency
  *   COZ_BEGIN_ID("order", n); ... COZ_END_ID("order", n);   and so is its distribution: p50, p99
  *
@@ -66,8 +68,32 @@ typedef struct {
 #define COZ_UINT64_(value) uint64_t(value)
 #endif
 
+/* A name that is no constant is not known before the mark's first visit. */
+#ifdef __cplusplus
+#define COZ_CONSTANT_(name) (__builtin_constant_p(name) ? (name) : COZ_NULL_)
+#else
+#define COZ_CONSTANT_(name) \
+  __builtin_choose_expr(__builtin_constant_p(name), name, (const char*)COZ_NULL_)
+#endif
+
+/* The mark's name. One that is no constant is that of the first visit, and is kept in memory that
+ * is never freed, since the program's own may be. */
+__attribute__((unused, noinline, cold)) static const char* coz_name_(coz_mark_t* mark,
+                                                                     const char* name) {
+  const char* kept = __atomic_load_n(&mark->name, __ATOMIC_ACQUIRE);
+  if (kept == COZ_NULL_ && name != COZ_NULL_) {
+    char* copy = __builtin_strdup(name);
+    if (__atomic_compare_exchange_n(&mark->name, &kept, copy, 0, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+      return copy;
+    __builtin_free(copy);
+  }
+  return kept;
+}
+
 /* This thread's counter of a mark, or null without a profiler. */
-__attribute__((unused, noinline, cold)) static uint64_t* coz_find_counter_(coz_mark_t* mark) {
+__attribute__((unused, noinline, cold)) static uint64_t* coz_find_counter_(coz_mark_t* mark,
+                                                                           const char* name) {
   typedef uint64_t* (*find_t)(int, const char*);
   union { /* ISO C has no conversion from void* to a function */
     void* symbol;
@@ -78,18 +104,19 @@ __attribute__((unused, noinline, cold)) static uint64_t* coz_find_counter_(coz_m
   find.symbol = COZ_NULL_;
   /* The first argument is RTLD_DEFAULT, which needs _GNU_SOURCE. */
   if (dlsym != COZ_NULL_) find.symbol = dlsym(COZ_NULL_, "_coz_thread_counter");
-  if (find.symbol != COZ_NULL_) counter = find.call(mark->type, mark->name);
+  if (find.symbol != COZ_NULL_) counter = find.call(mark->type, coz_name_(mark, name));
   __atomic_store_n(&mark->state, counter != COZ_NULL_ ? 2 : 1, __ATOMIC_RELAXED);
   return counter;
 }
 
 #define COZ_INCREMENT_COUNTER(type_, name_)                                                 \
   if (1) { /* as the original has it, so that a mark without a semicolon compiles too */    \
-    static coz_mark_t coz_mark_ = {{COZ_MARK_MAGIC_0, COZ_MARK_MAGIC_1}, name_, type_, 0};  \
+    static coz_mark_t coz_mark_ = {                                                         \
+        {COZ_MARK_MAGIC_0, COZ_MARK_MAGIC_1}, COZ_CONSTANT_(name_), type_, 0};              \
     if (__builtin_expect(__atomic_load_n(&coz_mark_.state, __ATOMIC_RELAXED) != 1, 0)) {    \
       static __thread uint64_t* coz_counter_;                                               \
       if (__builtin_expect(coz_counter_ == COZ_NULL_, 0))                                   \
-        coz_counter_ = coz_find_counter_(&coz_mark_);                                       \
+        coz_counter_ = coz_find_counter_(&coz_mark_, name_);                                \
       if (coz_counter_ != COZ_NULL_) {                                                      \
         /* Only this thread writes it; the profiler reads. */                               \
         __atomic_store_n(coz_counter_, __atomic_load_n(coz_counter_, __ATOMIC_RELAXED) + 1, \
@@ -106,7 +133,8 @@ __attribute__((unused, noinline, cold)) static uint64_t* coz_find_counter_(coz_m
 #define COZ_PROGRESS_NAMED(name) COZ_INCREMENT_COUNTER(COZ_COUNTER_TYPE_THROUGHPUT, name)
 
 /* A visit whose time is to be known. `id`: of the request, or null. */
-__attribute__((unused, noinline)) static void coz_timed_visit_(coz_mark_t* mark, uint32_t* handle,
+__attribute__((unused, noinline)) static void coz_timed_visit_(coz_mark_t* mark, const char* name,
+                                                               uint32_t* handle,
                                                                const uint64_t* id) {
   typedef void (*visit_t)(int, const char*, uint32_t*, const uint64_t*);
   static void* found = COZ_NULL_;
@@ -114,6 +142,7 @@ __attribute__((unused, noinline)) static void coz_timed_visit_(coz_mark_t* mark,
     void* symbol;
     visit_t call;
   } visit;
+  const char* kept;
   COZ_KEEP_WHOLE_(mark);
   if (__atomic_load_n(&mark->state, __ATOMIC_ACQUIRE) == 0) {
     void* symbol = dlsym != COZ_NULL_ ? dlsym(COZ_NULL_, "_coz_timed_visit") : COZ_NULL_;
@@ -121,16 +150,20 @@ __attribute__((unused, noinline)) static void coz_timed_visit_(coz_mark_t* mark,
     __atomic_store_n(&mark->state, symbol != COZ_NULL_ ? 2 : 1, __ATOMIC_RELEASE);
   }
   visit.symbol = __atomic_load_n(&found, __ATOMIC_RELAXED);
-  if (visit.symbol != COZ_NULL_) visit.call(mark->type, mark->name, handle, id);
+  if (visit.symbol == COZ_NULL_) return;
+  kept = __atomic_load_n(&mark->name, __ATOMIC_ACQUIRE);
+  if (kept == COZ_NULL_) kept = coz_name_(mark, name);
+  visit.call(mark->type, kept, handle, id);
 }
 
-#define COZ_TIMED_VISIT_(type_, name_, id_)                                                \
-  if (1) {                                                                                 \
-    static coz_mark_t coz_mark_ = {{COZ_MARK_MAGIC_0, COZ_MARK_MAGIC_1}, name_, type_, 0}; \
-    if (__builtin_expect(__atomic_load_n(&coz_mark_.state, __ATOMIC_RELAXED) != 1, 0)) {   \
-      static uint32_t coz_handle_;                                                         \
-      coz_timed_visit_(&coz_mark_, &coz_handle_, id_);                                     \
-    }                                                                                      \
+#define COZ_TIMED_VISIT_(type_, name_, id_)                                              \
+  if (1) {                                                                               \
+    static coz_mark_t coz_mark_ = {                                                      \
+        {COZ_MARK_MAGIC_0, COZ_MARK_MAGIC_1}, COZ_CONSTANT_(name_), type_, 0};           \
+    if (__builtin_expect(__atomic_load_n(&coz_mark_.state, __ATOMIC_RELAXED) != 1, 0)) { \
+      static uint32_t coz_handle_;                                                       \
+      coz_timed_visit_(&coz_mark_, name_, &coz_handle_, id_);                            \
+    }                                                                                    \
   }
 
 #define COZ_BEGIN(name) COZ_TIMED_VISIT_(COZ_COUNTER_TYPE_BEGIN, name, COZ_NULL_)

@@ -29,6 +29,7 @@ using ::coz::testing::LineWith;
 using ::coz::testing::Puppet;
 using ::coz::testing::SamplesInRun;
 using ::coz::testing::VisitsInRun;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -265,6 +266,15 @@ TEST_F(ProgressTest, SaysWithinSecondsWhatIsNotFoundYet) {
   EXPECT_THAT(errors, HasSubstr("'libplugin*!plugin_wrok' is not counted so far: no function of "
                                 "libplugin.so is called plugin_wrok"));
   EXPECT_THAT(errors, HasSubstr("; coz goes on looking"));
+}
+
+TEST_F(ProgressTest, NamesThatAreMadeWhileTheProgramRunsAreKept) {
+  EXPECT_EQ(Run({}, {Puppet("names_at_run"), "4", "300"}).status, 0);
+  const profile::Profile profile = Profile();
+  EXPECT_EQ(VisitsInRun(profile, "stage-7"), 1200u);
+  for (const profile::ProgressPoint& point : profile.progress_point()) {
+    EXPECT_THAT(point.name(), AnyOf("stage-7", "order-7"));
+  }
 }
 
 TEST_F(ProgressTest, SaysAtTheEndWhatWasNeverFound) {

@@ -7,6 +7,9 @@ static int visit(int n) {
   if (n > 1) {
     COZ_PROGRESS_NAMED("named");
   }
+  char made[] = "made while it runs";
+  COZ_PROGRESS_NAMED(made);
+  COZ_BEGIN(&made[5]);
   COZ_BEGIN("pair");
   COZ_END("pair");
   COZ_BEGIN_ID("numbered", n);
