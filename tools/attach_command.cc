@@ -42,6 +42,7 @@ absl::Status GoWhereTheProcessIs(supervisor::RunOptions* run) {
       &run->runtime_library);
   if (!inside.ok()) return inside.status();
   run->attach_pid = *inside;
+  run->named_pid = pid;
   return absl::OkStatus();
 }
 

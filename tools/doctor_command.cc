@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/base/command_name.h"
+#include "coz/base/file_text.h"
 #include "coz/report/analysis/analyzed_profile.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/doctor/finding.h"
@@ -29,6 +30,7 @@
 #include "coz/supervisor/doctor/program_facts.h"
 #include "coz/supervisor/doctor/program_findings.h"
 #include "coz/supervisor/target/attached_process.h"
+#include "coz/supervisor/target/running_session.h"
 #include "tools/command_line.h"
 #include "tools/documentation/command_tree.h"
 #include "tools/process_entry.h"
@@ -104,6 +106,21 @@ bool LacksPoints(const std::vector<report::FindingGroup>& groups) {
   return false;
 }
 
+// Of a process that could be attached to: whether a coz is there.
+report::Finding WhetherFree(pid_t pid, const std::string& program) {
+  if (supervisor::FindSession(pid).ok()) {
+    return {report::Grade::kProblem, "attach", "a session of coz profiles it",
+            "end that first; see: pgrep -a coz"};
+  }
+  if (absl::StrContains(FileText(absl::StrFormat("/proc/%d/environ", pid)), "/libcoz.so")) {
+    return {report::Grade::kProblem, "attach",
+            "it was started by coz run or coz points, which cannot be joined",
+            "start it without coz"};
+  }
+  return {report::Grade::kGood, "attach", absl::StrCat("coz can attach to it; it runs ", program),
+          ""};
+}
+
 // Nothing in the process changes. Its container has been entered.
 absl::StatusOr<std::vector<report::FindingGroup>> LookAtProcess(pid_t pid) {
   absl::StatusOr<std::string> library =
@@ -123,8 +140,7 @@ absl::StatusOr<std::vector<report::FindingGroup>> LookAtProcess(pid_t pid) {
     process.findings.back().grade = report::Grade::kProblem;
     return std::vector<report::FindingGroup>{std::move(process)};
   }
-  process.findings.push_back({report::Grade::kGood, "attach",
-                              absl::StrCat("coz can attach to it; it runs ", program->path), ""});
+  process.findings.push_back(WhetherFree(inside, program->path));
   absl::StatusOr<report::FindingGroup> its_program = LookAtNamedProgram(program->path, pid);
   if (!its_program.ok()) return its_program.status();
   return std::vector<report::FindingGroup>{std::move(process), *std::move(its_program)};

@@ -39,8 +39,10 @@ std::string LeftOut(const supervisor::FoundPoints& found) {
   if (found.uncounted != 0) {
     reasons.push_back(absl::StrFormat(
         "%d not counted, as %s", found.uncounted,
-        found.why_uncounted.empty() ? "their code allows no jump, or others have taken their places"
-                                    : found.why_uncounted));
+        found.why_uncounted.empty() ? "their code allows no jump" : found.why_uncounted));
+  }
+  if (found.beyond != 0) {
+    reasons.push_back(absl::StrFormat("%d not counted, as so many others were", found.beyond));
   }
   return absl::StrJoin(reasons, ", ");
 }
@@ -126,12 +128,16 @@ void PrintFound(const supervisor::FoundPoints& found, const supervisor::FindPoin
   if (found.points.empty() && found.frequent.empty()) {
     const bool is_attached = arguments.find.attach_pid != 0;
     Say(absl::StrFormat(
-        "in %.1f s no function was called at a steady rate of %g or more times a second (%s); %s, "
-        "%sname a line with `%s --progress=FILE:LINE`%s",
-        elapsed_s, points::kMinVisitsPerSecond,
-        left_out.empty() ? "samples showed no function of the program itself"
+        "in %.1f s no function that was looked at was called at a steady rate of %g or more times "
+        "a second (%s; %s); %s, %sname a line with `%s --progress=FILE:LINE`%s",
+        elapsed_s, points::kMinVisitsPerSecond, Counted(found.samples, "sample"),
+        left_out.empty() ? "none was in a function of the program itself"
                          : absl::StrCat("functions: ", left_out),
-        outcome.program_runs ? "give it longer with --duration" : "give it more to do",
+        outcome.children != 0  ? absl::StrFormat("look at its %s of the same program too, with "
+                                                  "--tree",
+                                                outcome.children == 1 ? "child" : "children")
+        : outcome.program_runs ? "give it longer with --duration"
+                               : "give it more to do",
         is_attached ? "or " : "", CommandFor(arguments),
         is_attached ? "" : ", or measure the whole with `coz run --end-to-end`"));
     return;
@@ -147,7 +153,6 @@ void PrintOutcome(const supervisor::FindPointsOutcome& outcome, const PointsArgu
   } else {
     PrintFound(*outcome.found, outcome, arguments);
   }
-  for (const std::string& note : outcome.notes) Say(note);
   if (!outcome.program_runs) return;
   if (arguments.find.attach_pid != 0) {
     Say(absl::StrFormat("process %d runs on as before", arguments.find.attach_pid));
@@ -225,6 +230,7 @@ void Execute(PointsArguments* arguments, int* exit_status) {
     return;
   }
   arguments->find.runtime_library = *library;
+  arguments->find.say = [](const std::string& text) { Say(text); };
   if (absl::Status status = GoToProcess(&arguments->find); !status.ok()) {
     *exit_status = Report(status);
     return;

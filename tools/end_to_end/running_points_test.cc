@@ -1,8 +1,12 @@
 // coz points --pid: what would do as a progress point in a program that runs already.
+#include <unistd.h>
+
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "coz/base/file_text.h"
 #include "coz/testing/capabilities.h"
 #include "coz/testing/coz_run.h"
 #include "coz/testing/resident.h"
@@ -92,6 +96,30 @@ TEST_F(RunningPointsTest, DoctorSaysWhetherItCanBeAttachedTo) {
   const CommandResult itself = RunCommand({Coz(), "doctor", "--pid=999999999"}, options_);
   EXPECT_EQ(itself.status, 1);
   EXPECT_THAT(itself.output, ContainsRegex("problem +attach"));
+}
+
+TEST_F(RunningPointsTest, DoctorKnowsWhatACozHasStarted) {
+  const std::string library = testing::RunfilePath("coz/runtime/libcoz.so");
+  Resident resident(
+      {"/usr/bin/env", absl::StrCat("LD_PRELOAD=", library), Puppet("residents"), "1", "200"});
+  resident.Line();
+  const CommandResult found = RunCommand({Coz(), "doctor", Pid(resident)}, options_);
+  EXPECT_EQ(found.status, 1);
+  EXPECT_THAT(found.output, HasSubstr("it was started by coz run or coz points"));
+}
+
+TEST_F(RunningPointsTest, SaysThatTheProcessHasEnded) {
+  Resident resident({Puppet("residents"), "1", "200"});
+  resident.Line();
+  options_.while_running = [&resident](pid_t) {
+    const std::string maps = absl::StrCat("/proc/", resident.pid(), "/maps");
+    while (!absl::StrContains(FileText(maps), "libcoz.so")) usleep(1000);
+    int status = -1;
+    EXPECT_EQ(resident.End(&status), "right\n");
+  };
+  const CommandResult found = Points({"--duration=60", Pid(resident)});
+  EXPECT_THAT(found.errors, HasSubstr("has ended"));
+  EXPECT_THAT(found.errors, Not(HasSubstr("runs on as before")));
 }
 
 TEST_F(RunningPointsTest, RefusesWhatMakesNoSense) {

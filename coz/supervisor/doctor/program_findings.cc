@@ -221,6 +221,12 @@ Finding Points(const ProgramFacts& facts) {
             "it has marks of the original's coz.h; which, is known once they are passed", ""};
   }
   constexpr char kNone[] = "no mark is in the program itself, though a library of it may have some";
+  if (facts.pid != 0 && !facts.info.has_function_names()) {
+    return {Grade::kWarning, "points", kNone,
+            absl::StrCat("its functions have no names (stripped), so install its debug symbols; or "
+                         "count calls into a library: coz attach --progress='libc.so*!sendmsg' ",
+                         facts.pid)};
+  }
   if (facts.pid != 0) {
     return {Grade::kWarning, "points", kNone,
             absl::StrCat("find a function to count: coz points --pid=", facts.pid)};

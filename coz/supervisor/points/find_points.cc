@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "coz/base/clock.h"
 #include "coz/points/stack_sampler.h"
 #include "coz/points/visit_counter.h"
@@ -20,6 +21,7 @@
 #include "coz/supervisor/points/code_counters.h"
 #include "coz/supervisor/target/attached_process.h"
 #include "coz/supervisor/target/attached_tree.h"
+#include "coz/supervisor/target/descendants.h"
 #include "coz/supervisor/target/file_limit.h"
 #include "coz/supervisor/target/mapped_code.h"
 #include "coz/supervisor/target/shared_control.h"
@@ -49,6 +51,9 @@ constexpr uint64_t kChangingPeriodNs = 2 * kNsPerMs;
 constexpr uint64_t kMostCodeSlices = 2000;
 constexpr uint64_t kRestoringNs = 2 * kNsPerSecond;
 constexpr uint64_t kRestoringPollNs = 5 * kNsPerMs;
+// In which it is seen how much CPU time a process uses, and the shortest period that follows.
+constexpr uint64_t kUseNs = 100 * kNsPerMs;
+constexpr uint64_t kLeastPeriodNs = 200'000;
 // A process waits with an exec until it is looked at.
 constexpr uint64_t kAttachedPollNs = 20 * kNsPerMs;
 // Where it cannot be measured.
@@ -56,6 +61,21 @@ constexpr double kUsualVisitCostNs = 10000;
 // In a program that runs already. The other places are left to marks and to the profile that
 // follows, for a process keeps them.
 constexpr size_t kMostInRunning = 128;
+
+uint64_t CpuTimeNs(pid_t pid) {
+  clockid_t clock;
+  timespec time;
+  if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
+  return static_cast<uint64_t>(time.tv_sec) * kNsPerSecond + static_cast<uint64_t>(time.tv_nsec);
+}
+
+// Each thread is sampled after a period of its own CPU time. A server of many threads that each do
+// little would hardly be sampled at all by the usual one.
+uint64_t PeriodForUse(uint64_t cpu_ns, uint64_t elapsed_ns) {
+  const double used = static_cast<double>(cpu_ns) / static_cast<double>(elapsed_ns);
+  return static_cast<uint64_t>(
+      std::clamp(used * kSamplingPeriodNs, 1.0 * kLeastPeriodNs, 1.0 * kSamplingPeriodNs));
+}
 
 // Whether both have the program's code at the same addresses, as children of fork have.
 bool IsAlike(const std::vector<MappedCode>& mapped, const std::vector<MappedCode>& other) {
@@ -81,6 +101,7 @@ class Finder {
   absl::Status Attach();
   absl::Status AttachToRunning();
   void Leave();
+  size_t ChildrenLeftOut() const;
   // The process that signals to coz are meant for.
   pid_t Started() const {
     return attached_ != nullptr || child_->exit_state().exited ? 0 : child_->pid();
@@ -109,7 +130,7 @@ class Finder {
   uint64_t cost_measured_ns_ = 0;
   uint64_t start_ns_ = 0;
   absl::Status status_;  // of counting
-  std::vector<std::string> notes_;
+  bool is_left_ = true;  // a process that ran before
 };
 
 void Finder::FillBlock(shared::Follow follow) {
@@ -147,7 +168,7 @@ absl::Status Finder::Join() {
   if (absl::Status joined = attached_->Join(&control_->block()); !joined.ok()) return joined;
   if (options_.attach_tree) {
     for (const std::string& refused : attached_->JoinDescendants(control_->fd())) {
-      notes_.push_back(absl::StrCat("a descendant is not looked at: ", refused));
+      options_.say(absl::StrCat("a descendant is not looked at: ", refused));
     }
   }
   // The block has the points of earlier sessions now.
@@ -198,6 +219,7 @@ void Finder::WaitUntil(uint64_t until_ns) {
 }
 
 bool Finder::IsCounting() const {
+  if (attached_ != nullptr && attached_->Running().empty()) return false;
   return status_.ok() && !child_->exit_state().exited && !inbox_.interrupted() &&
          MonotonicNowNs() < start_ns_ + options_.duration_ns;
 }
@@ -205,8 +227,13 @@ bool Finder::IsCounting() const {
 absl::Status Finder::AttachToRunning() {
   const std::vector<MappedCode> mapped = ReadMappedCode(child_->pid());
   candidates_->SetMapped(mapped);
+  const uint64_t cpu_before_ns = CpuTimeNs(child_->pid());
+  const uint64_t since_ns = MonotonicNowNs();
+  WaitUntil(since_ns + kUseNs);
+  const uint64_t period_ns =
+      PeriodForUse(CpuTimeNs(child_->pid()) - cpu_before_ns, MonotonicNowNs() - since_ns);
   absl::StatusOr<points::StackSampler> sampler =
-      points::StackSampler::Start(child_->pid(), kSamplingPeriodNs);
+      points::StackSampler::Start(child_->pid(), period_ns);
   if (!sampler.ok()) return sampler.status();
   sampler_.emplace(*std::move(sampler));
   for (const pid_t pid : attached_->Running()) {
@@ -246,17 +273,44 @@ void Finder::PollCode() {
   candidates_->TakeCodeSlices();
 }
 
+size_t Finder::ChildrenLeftOut() const {
+  if (attached_ == nullptr || options_.attach_tree) return 0;
+  const std::vector<MappedCode> mapped = ReadMappedCode(child_->pid());
+  const std::vector<pid_t> children = DescendantsOf(child_->pid());
+  return static_cast<size_t>(
+      std::count_if(children.begin(), children.end(),
+                    [&mapped](pid_t child) { return IsAlike(mapped, ReadMappedCode(child)); }));
+}
+
 // What has to be undone in a process is done by its threads, so not while it is stopped, unless
 // somebody tells coz to end once more.
 void Finder::Leave() {
   constexpr timespec kLook = {0, 10 * kNsPerMs};
   const int interrupts = inbox_.interrupts();
-  while (attached_->Stopped() != 0 && inbox_.interrupts() == interrupts) {
+  pid_t told = 0;
+  while (const pid_t stopped = attached_->Stopped()) {
+    if (inbox_.interrupts() != interrupts) break;
+    if (stopped != told) {
+      options_.say(absl::StrFormat(
+          "process %d is stopped, and is left when it goes on; let it with: kill -CONT %d", stopped,
+          stopped));
+    }
+    told = stopped;
     nanosleep(&kLook, nullptr);
     inbox_.Forward(0);
   }
   const absl::Status left = attached_->Leave();
-  if (!left.ok()) notes_.emplace_back(left.message());
+  if (!left.ok()) options_.say(std::string(left.message()));
+  for (const pid_t pid : attached_->TakeReplaced()) {
+    options_.say(
+        absl::StrFormat("process %d has become another program by exec, and was counted until "
+                        "then; look at that with: coz points --pid=%d",
+                        pid, pid));
+  }
+  if (child_->Poll().exited) {
+    options_.say(absl::StrFormat("process %d has ended", options_.attach_pid));
+  }
+  is_left_ = (left.ok() || absl::IsCancelled(left)) && attached_->replaced() == 0;
 }
 
 // The program goes on with its code as it was, and is not sampled any more.
@@ -324,6 +378,7 @@ FindPointsOutcome Finder::Count() {
       CountSet(set);
     }
   }
+  const size_t children = ChildrenLeftOut();
   // The interrupt reached the program too: it mostly ends.
   if (inbox_.interrupted() && attached_ == nullptr) WaitUntil(MonotonicNowNs() + kInterruptNs);
   // Breakpoints and samples end here; the program runs on untouched.
@@ -331,7 +386,7 @@ FindPointsOutcome Finder::Count() {
   sampler_.reset();
   RestoreCode();
   FindPointsOutcome outcome = {candidates_->Result(visit_cost_ns_), MonotonicNowNs() - start_ns_,
-                               !child_->Poll().exited, std::move(notes_)};
+                               !child_->Poll().exited && is_left_, children};
   // A program that is gone before it could be looked at has said so itself.
   if (!status_.ok() && outcome.program_runs) outcome.found = status_;
   return outcome;
@@ -356,6 +411,13 @@ absl::StatusOr<ExitState> FindPointsInRunning(
   if (!program.ok()) return program.status();
   absl::StatusOr<std::unique_ptr<PointCandidates>> candidates =
       PointCandidates::Open(program->path);
+  if (absl::IsFailedPrecondition(candidates.status())) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s has no symbols (stripped), so its functions have no names to count them by; install "
+        "its debug symbols, or count calls into a library, as with: coz attach "
+        "--progress='libc.so*!sendmsg' %d",
+        program->path, options.attach_pid));
+  }
   if (!candidates.ok()) return candidates.status();
   Finder finder(options, program->path, *std::move(candidates));
   if (absl::Status status = finder.Join(); !status.ok()) return status;

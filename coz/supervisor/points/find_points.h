@@ -37,16 +37,18 @@ struct FindPointsOptions {
   std::string runtime_library;
   bool changes_code = true;
   uint64_t duration_ns = 0;
-  bool stop =
-      false;  // end the program after that; else it runs to its end; not where it ran before
+  // End the program after that; else it runs to its end. Not of one that ran before.
+  bool stop = false;
+  // Told at once: what cannot be looked at, or is left in a process that ran before.
+  std::function<void(const std::string&)> say = [](const std::string&) {};
 };
 
 // What was found in the time, or until the program ended; or why counting was not possible.
 struct FindPointsOutcome {
   absl::StatusOr<FoundPoints> found;
   uint64_t elapsed_ns;
-  bool program_runs;
-  std::vector<std::string> notes;  // on what could not be counted, or is left in the process
+  bool program_runs;    // of a process that ran before: and coz has left it
+  size_t children = 0;  // of a process that ran before, which were not looked at: of its program
 };
 
 // `report` is called once, as soon as the answer is known; the program may run on. Returns how it

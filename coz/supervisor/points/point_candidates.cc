@@ -203,7 +203,7 @@ void PointCandidates::Add(Function* function) {
   }
   if (!counter.has_value() && most_by_code_ != 0) {
     function->is_candidate = true;
-    ++uncounted_;
+    ++(has_room ? uncounted_ : beyond_);
     return;
   }
   if (!counter.has_value() && ActiveCount() >= kMaxActive && !DropIdle()) return;
@@ -257,10 +257,18 @@ void PointCandidates::AddCallees(const Function& function) {
   }
 }
 
+size_t PointCandidates::OwnFunctions() const {
+  return static_cast<size_t>(
+      std::count_if(functions_.begin(), functions_.end(), [this](const Function& function) {
+        return IsOwnFunction(places_->functions()[function.index].linkage_name);
+      }));
+}
+
 void PointCandidates::Admit() {
   std::vector<Function*> seen;
+  const uint64_t least = OwnFunctions() <= most_by_code_ ? 0 : kMinSamples;
   for (Function& function : functions_) {
-    if (function.samples >= kMinSamples) seen.push_back(&function);
+    if (function.samples >= least) seen.push_back(&function);
   }
   std::stable_sort(seen.begin(), seen.end(),
                    [](const Function* a, const Function* b) { return a->samples > b->samples; });
@@ -451,6 +459,7 @@ FoundPoints PointCandidates::Result(double visit_cost_ns) const {
   found.counted = candidates_.size();
   found.visit_cost_ns = visit_cost_ns;
   found.uncounted = uncounted_;
+  found.beyond = beyond_;
   if (counters_ != nullptr) found.why_uncounted = counters_->why_refused();
   std::set<std::string> probes;
   for (const points::UsdtPlace& probe : places_->Probes()) {

@@ -45,6 +45,7 @@ struct FoundPoints {
   size_t too_rare = 0;  // most of them never called again
   size_t unsteady = 0;
   size_t uncounted = 0;       // their code could not be changed, and nothing else was to count them
+  size_t beyond = 0;          // others were counted, of which there may be so many at a time
   std::string why_uncounted;  // of the last that the program refused
   uint64_t samples = 0;
   std::vector<std::string> probes;  // in the source, for --progress, by name
@@ -59,7 +60,8 @@ class PointCandidates {
   void AddSample(uint64_t ip, const std::vector<uint64_t>& stack);
   // From now on functions are counted by changed code where their code allows a jump.
   void CountByCode(CodeCounters* counters) { counters_ = counters; }
-  // The same, and no other function is counted. `most`: so many are.
+  // The same, and no other function is counted. `most`: so many are. A program that has no more is
+  // counted as a whole, whatever samples show.
   void CountByCodeAlone(CodeCounters* counters, size_t most);
   // Functions that changed code does not count after all are counted in turns, where any are.
   void CountInTurns(const std::vector<size_t>& counters);
@@ -128,6 +130,7 @@ class PointCandidates {
   bool CorrectRate(const std::vector<points::PointRating>& all, const Candidate& candidate,
                    points::PointRating* rating) const;
   size_t ActiveCount() const;
+  size_t OwnFunctions() const;
   std::vector<size_t> NextOf(const std::vector<size_t>& all, size_t count, size_t* next) const;
   bool IsUncounted(const Candidate& candidate) const {
     return most_by_code_ != 0 && !candidate.counter.has_value();
@@ -153,6 +156,7 @@ class PointCandidates {
   CodeCounters* counters_ = nullptr;
   size_t most_by_code_ = 0;  // 0: others are counted in turns
   size_t uncounted_ = 0;
+  size_t beyond_ = 0;
   std::vector<size_t> counted_;  // candidates, by the counter
   uint64_t samples_ = 0;
   std::vector<std::vector<size_t>> recent_;  // functions on the stack, of the last samples

@@ -341,7 +341,10 @@ void Run::OnNoProgress(uint64_t waited_ns) {
       static_cast<double>(waited_ns) / 1e9,
       names.empty()
           ? absl::StrCat("the program has none; `coz points",
-                         attached_ == nullptr ? "" : absl::StrCat(" --pid=", options_.attach_pid),
+                         attached_ == nullptr ? ""
+                                              : absl::StrCat(" --pid=", options_.named_pid != 0
+                                                                            ? options_.named_pid
+                                                                            : options_.attach_pid),
                          "` lists functions that would do")
           : absl::StrCat("the program has ", absl::StrJoin(names, ", "))));
 }

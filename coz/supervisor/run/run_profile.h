@@ -33,6 +33,7 @@ namespace coz::supervisor {
 struct RunOptions {
   std::vector<std::string> command;  // of a process that is attached to, it is found
   pid_t attach_pid = 0;              // attach to this one instead of running the command
+  pid_t named_pid = 0;               // its number where coz was started, if that is another; or 0
   bool attach_tree = false;          // and to all that descend from it
   std::string runtime_library;       // path of libcoz.so
   std::string output = "profile.pb";

@@ -98,7 +98,7 @@ profile::Options AskedOptions(const RunOptions& options, const Series& series) {
   written.set_until_width(options.until_width);
   FillPoints(options.points, &written);
   if (options.attach_pid == 0) written.set_follow(AskedFollow(options));
-  written.set_attached_pid(options.attach_pid);
+  written.set_attached_pid(options.named_pid != 0 ? options.named_pid : options.attach_pid);
   written.set_attached_tree(options.attach_tree);
   if (options.sampling_source != sampler::SamplingSource::kNone) {
     written.set_sampler(sampler::SamplingSourceName(options.sampling_source));
