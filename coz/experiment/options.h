@@ -10,11 +10,13 @@
 #define COZ_EXPERIMENT_OPTIONS_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "coz/base/clock.h"
+#include "coz/experiment/speedup_deck.h"
 #include "coz/experiment/target.h"
 
 namespace coz::experiment {
@@ -31,6 +33,8 @@ struct SchedulerOptions {
   // The share of a unit's experiments that are baselines, rounded to one in N (`speedup_deck.h`).
   // Every comparison needs the baseline, so it must be measured best.
   double baseline_probability = 0.25;
+  // What earlier runs of the program have had of a unit; null: nothing.
+  std::function<Dealt(UnitId)> dealt_before;
 
   // While units are in focus: the least share of experiments whose unit is that of a random sample.
   // So every unit keeps its chance, and baselines are made at all times and in all phases.

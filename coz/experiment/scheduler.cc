@@ -188,7 +188,11 @@ SpeedupDeck Scheduler::MakeDeck() const {
 }
 
 double Scheduler::ChooseSpeedup(UnitId unit) {
-  return decks_.try_emplace(unit, MakeDeck()).first->second.Next(speedup_random_);
+  const auto [deck, is_new] = decks_.try_emplace(unit, MakeDeck());
+  if (is_new && options_.dealt_before) {
+    deck->second.GoOn(options_.dealt_before(unit), speedup_random_);
+  }
+  return deck->second.Next(speedup_random_);
 }
 
 bool Scheduler::StartControl() {

@@ -38,9 +38,26 @@ double SpeedupDeck::Half::Deal(Random& random) {
   return parts[part].Deal(random);
 }
 
+void SpeedupDeck::GoOn(const Dealt& before, Random& random) {
+  if (block_ == 0) return;
+  const uint64_t all = before.baselines + before.others;
+  const uint64_t due = all / block_;  // of the blocks before this one
+  dealt_in_block_ = all % block_;
+  goes_on_ = true;
+  larger_is_next_ = before.others % 2 == 0;
+  if (before.baselines > due) {
+    baseline_at_ = block_;  // this one has had its own
+  } else if (before.baselines < due) {
+    baseline_at_ = dealt_in_block_;  // one that lacks its own comes first
+  } else {
+    baseline_at_ = dealt_in_block_ + random.Below(block_ - dealt_in_block_);
+  }
+}
+
 double SpeedupDeck::Next(Random& random) {
   if (block_ != 0) {
-    if (dealt_in_block_ == 0) baseline_at_ = random.Below(block_);
+    if (dealt_in_block_ == 0 && !goes_on_) baseline_at_ = random.Below(block_);
+    goes_on_ = false;
     const uint64_t place = dealt_in_block_;
     dealt_in_block_ = (dealt_in_block_ + 1) % block_;
     if (place == baseline_at_) return 0;

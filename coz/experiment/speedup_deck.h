@@ -23,12 +23,22 @@
 
 namespace coz::experiment {
 
+// Experiments of a unit.
+struct Dealt {
+  uint64_t baselines = 0;
+  uint64_t others = 0;
+};
+
 class SpeedupDeck {
  public:
   // `block` 0: no baselines but those in `speedups`, which must not be empty.
   SpeedupDeck(std::vector<double> speedups, uint64_t block);
 
   double Next(Random& random);
+
+  // Before the first: goes on where earlier runs of the program have ended with the unit, so that
+  // runs of one experiment each have their baselines, too.
+  void GoOn(const Dealt& before, Random& random);
 
  private:
   // Some of the speedups, in order. Those before `next` have been dealt in this round.
@@ -54,6 +64,7 @@ class SpeedupDeck {
   uint64_t block_;
   uint64_t dealt_in_block_ = 0;
   uint64_t baseline_at_ = 0;
+  bool goes_on_ = false;  // the place of this block's baseline is known
 };
 
 }  // namespace coz::experiment

@@ -24,6 +24,45 @@ TEST(SpeedupDeckTest, EveryBlockHasOneBaseline) {
   EXPECT_EQ(places.size(), 4u);  // and not always at the same place
 }
 
+// A deck for each run.
+TEST(SpeedupDeckTest, RunsOfOneExperimentHaveTheirBaselinesToo) {
+  std::set<int> places;
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    Dealt dealt;
+    bool is_last_large = false;
+    for (int run = 0; run < 12; ++run) {
+      SpeedupDeck deck({0.2, 0.4, 0.6, 0.8}, 4);
+      Random random(100 * seed + static_cast<uint64_t>(run));
+      deck.GoOn(dealt, random);
+      const double speedup = deck.Next(random);
+      if (speedup == 0) {
+        ++dealt.baselines;
+        places.insert(run % 4);
+      } else {
+        EXPECT_NE(speedup > 0.5, is_last_large);
+        is_last_large = speedup > 0.5;
+        ++dealt.others;
+      }
+      if (run % 4 != 3) continue;
+      EXPECT_EQ(dealt.baselines, static_cast<uint64_t>(run + 1) / 4);
+    }
+    EXPECT_EQ(dealt.baselines, 3u);
+  }
+  EXPECT_EQ(places.size(), 4u);
+}
+
+TEST(SpeedupDeckTest, WhatLacksBaselinesHasThemFirst) {
+  SpeedupDeck deck({0.5, 1}, 4);
+  Random random(1);
+  deck.GoOn({0, 8}, random);
+  EXPECT_EQ(deck.Next(random), 0);
+  SpeedupDeck enough({0.5, 1}, 4);
+  enough.GoOn({3, 3}, random);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_NE(enough.Next(random), 0);
+  }
+}
+
 TEST(SpeedupDeckTest, DealsEachSpeedupOnceBeforeAnyComesAgain) {
   const std::vector<double> speedups = {0.1, 0.2, 0.4, 0.6, 0.8, 1};
   SpeedupDeck deck(speedups, 0);

@@ -42,4 +42,20 @@ std::optional<experiment::UnitId> DrawFromEarlierRuns(const profile::Profile& ea
   return std::nullopt;
 }
 
+std::function<experiment::Dealt(experiment::UnitId)> DealtInEarlierRuns(
+    const profile::Profile& earlier, const UnitIndex& units) {
+  const report::ExperimentTable table = report::BuildExperimentTable(earlier);
+  std::vector<experiment::Dealt> dealt(table.units.size());
+  for (const report::ExperimentRow& row : table.experiments) {
+    if (row.IsTainted()) continue;
+    (row.IsBaseline() ? dealt[row.unit].baselines : dealt[row.unit].others) += row.pooled;
+  }
+  return [dealt, rows = table.units, &units](experiment::UnitId id) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (IsUnit(units, id, rows[i])) return dealt[i];
+    }
+    return experiment::Dealt();
+  };
+}
+
 }  // namespace coz::supervisor

@@ -11,9 +11,11 @@
 #define COZ_TOOLS_SUPERVISOR_EARLIER_RUNS_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
+#include "coz/experiment/speedup_deck.h"
 #include "coz/experiment/target.h"
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/format/profile.pb.h"
@@ -29,6 +31,10 @@ bool IsUnit(const UnitIndex& units, experiment::UnitId id, const report::UnitRow
 std::optional<experiment::UnitId> DrawFromEarlierRuns(const profile::Profile& earlier,
                                                       const UnitIndex& units,
                                                       const std::string& given, uint64_t seed);
+
+// How many experiments units have had that can be used. The units stay where they are.
+std::function<experiment::Dealt(experiment::UnitId)> DealtInEarlierRuns(
+    const profile::Profile& earlier, const UnitIndex& units);
 
 }  // namespace coz::supervisor
 

@@ -459,6 +459,9 @@ void Run::StartExperiments() {
         DrawFromEarlierRuns(recorder_->written(), units_, options_.given, *scheduler_options_.seed);
     if (drawn.has_value()) scheduler_options_.fixed_units = {*drawn};
   }
+  if (recorder_->written().experiment_size() != 0) {
+    scheduler_options_.dealt_before = DealtInEarlierRuns(recorder_->written(), units_);
+  }
   scheduler_.emplace(scheduler_options_, &*target_, this);
   const auto is_here = [this](experiment::UnitId id, const report::UnitRow& unit) {
     return IsUnit(units_, id, unit);
