@@ -135,6 +135,16 @@ TEST(ReportNotesTest, WindDownIsSaid) {
   EXPECT_THAT(ReportOf(profile), Not(HasSubstr("s of a run are not used")));
 }
 
+TEST(ReportNotesTest, RunsAsAWholeHaveNoPace) {
+  report_testing::SyntheticOptions options;
+  options.running_threads = 0.5;
+  options.kind = profile::PROGRESS_POINT_KIND_END_TO_END;
+  SyntheticProfile made(options, {{"/src/a.cc", 5, "A()", 0.5, 0.5, {}}});
+  made.AddRandomExperiments(60);
+  made.End();
+  EXPECT_THAT(ReportOf(made.profile()), Not(HasSubstr("no thread of the program ran")));
+}
+
 TEST(ReportNotesTest, TimeThatAQuotaTookIsNoWait) {
   report_testing::SyntheticOptions options;
   options.running_threads = 0.5;

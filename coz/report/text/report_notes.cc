@@ -238,13 +238,20 @@ bool IsPaceKnown(const ExperimentTable& table) {
   return is_known;
 }
 
+bool AreAllEndToEnd(const ExperimentTable& table) {
+  return std::all_of(table.points.begin(), table.points.end(), [](const PointRow& point) {
+    return point.kind == profile::PROGRESS_POINT_KIND_END_TO_END;
+  });
+}
+
 // If fewer than one thread runs on average, at times none runs: all wait for something outside. Coz
-// cannot tell how often input comes, so it notes this and does not blame the experiments.
+// cannot tell how often input comes, so it notes this and does not blame the experiments. A run as a
+// whole has no pace, and takes time to begin and to end.
 void AddIdle(const ExperimentTable& table, const BaselineUse& use,
              std::vector<std::string>* notes) {
   constexpr double kWorthSaying = 0.1;
   const bool is_what_was_asked_for = use.with_waits != 0;
-  if (is_what_was_asked_for || IsPaceKnown(table)) return;
+  if (is_what_was_asked_for || IsPaceKnown(table) || AreAllEndToEnd(table)) return;
   // A thread that a CPU quota stopped does not wait for anything outside.
   const double idle =
       use.elapsed_ns > 0 ? 1 - (use.running_ns + use.quota_throttled_ns) / use.elapsed_ns : 0;
