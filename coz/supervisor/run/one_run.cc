@@ -324,18 +324,18 @@ void Run::OnControl(const experiment::ExperimentRecord& record) {
   current_.clear();
 }
 
+// Of those that a program has had.
 std::vector<std::string> Run::PointNames() const {
   std::vector<std::string> names;
-  for (const LiveTarget::Point& point : target_->points()) names.push_back(point.name);
+  for (uint32_t id = 0; id < target_->points().size(); ++id) {
+    if (outside_->IsFound(id)) names.push_back(target_->points()[id].name);
+  }
   return names;
 }
 
 void Run::OnNoProgress(uint64_t waited_ns) {
   if (IsWorkerElsewhere() && unpreloaded_.pid != 0) return Say(unpreloaded_.Text());
-  std::vector<std::string> names;
-  for (uint32_t id = 0; id < target_->points().size(); ++id) {
-    if (outside_->IsFound(id)) names.push_back(target_->points()[id].name);
-  }
+  const std::vector<std::string> names = PointNames();
   Say(absl::StrFormat(
       "no progress point was visited in the first %.0f s (%s); still waiting",
       static_cast<double>(waited_ns) / 1e9,
