@@ -113,6 +113,14 @@ void PrintGroups(AnalyzedProfile* whole, const ReportOptions& options, std::ostr
   out << Fitted(text, options.text);
 }
 
+// The text's options, with the file that commands add to.
+TextOptions WithPath(const ReportOptions& options) {
+  TextOptions text = options.text;
+  const bool is_named = options.path != "-" && options.path != ReportOptions().path;
+  if (is_named) text.path = options.path;
+  return text;
+}
+
 }  // namespace
 
 absl::Status CheckConditions(const ReportOptions& options) {
@@ -148,7 +156,7 @@ absl::Status RunReport(const ReportOptions& options, std::ostream& out, bool* me
     const std::string text = WithCommandName(
         absl::StrCat(options.header ? RenderHeader(profile, table, analysis, stats, options.text)
                                     : RenderNotes(profile, table, analysis, stats),
-                     RenderPoints(profile, table, analysis, options.text)));
+                     RenderPoints(profile, table, analysis, WithPath(options))));
     out << Fitted(text, options.text);
   }
   absl::Status status = Finish(out);

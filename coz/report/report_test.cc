@@ -337,8 +337,11 @@ TEST(ReportTest, NextCommandCountsWhatThisOneCounted) {
                                            "--progress=Serve --fixed-line a.cc:5 --- ./app"));
   profile.mutable_session(0)->mutable_options()->Clear();
   profile.mutable_session(0)->mutable_options()->set_end_to_end(true);
-  EXPECT_THAT(ReportOf(profile), HasSubstr("next: make more runs, with --repeat=40, or look at one "
-                                           "line with `coz run --end-to-end --repeat=40 --fixed"));
+  EXPECT_THAT(ReportOf(profile),
+              ContainsRegex("next: make more runs, with `coz run --append -o [^ ]*report.pb "
+                            "--sampling-period=1 --end-to-end --repeat=40 --- ./app --threads=2`, "
+                            "or look at one line "
+                            "with `coz run --end-to-end --repeat=40 --fixed"));
 }
 
 TEST(ReportTest, ProgramsThatEndSoonAreToBeRunAgain) {
@@ -348,8 +351,8 @@ TEST(ReportTest, ProgramsThatEndSoonAreToBeRunAgain) {
   profile::Profile profile = made.profile();
   profile.mutable_session_end(0)->set_reason(profile::END_REASON_TARGET_EXITED);
   EXPECT_THAT(ReportOf(profile, 300),
-              HasSubstr("next: make more runs, with `coz run --append --sampling-period=1 "
-                        "--repeat=20 --- ./app"));
+              ContainsRegex("next: make more runs, with `coz run --append -o [^ ]*report.pb "
+                            "--sampling-period=1 --repeat=20 --- ./app"));
   profile.mutable_session_end(0)->set_reason(profile::END_REASON_INTERRUPTED);
   EXPECT_THAT(ReportOf(profile, 300), HasSubstr("next: run longer, or"));
 }

@@ -32,6 +32,8 @@ struct TextOptions {
   // Below each line its verdict in words, what statistics say, and a row for each speedup tried;
   // commands that make the sessions again.
   bool verbose = false;
+  // Of the profile, for commands that add to it; empty: the usual one.
+  std::string path;
 };
 
 // Command, length, sampling, samples, notes; if verbose, how to make each session again.

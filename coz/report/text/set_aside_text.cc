@@ -81,25 +81,31 @@ size_t MostOpenUnit(const PointAnalysis& point, const LineSetAside& first, const
   return most;
 }
 
-std::string HowToGoOn(const profile::Options& options, const profile::Profile& profile) {
-  if (options.end_to_end()) return "make more runs, with --repeat=40";
+std::string HowToGoOn(const profile::Options& options, const profile::Profile& profile,
+                      const std::string& path) {
   constexpr double kSoonS = 30;
   constexpr uint32_t kRuns = 20;
+  constexpr uint32_t kRunsEndToEnd = 40;
+  const auto runs = [&](uint32_t least) {
+    return absl::StrCat("make more runs, with `",
+                        CommandToAdd(path, std::max(least, options.repeat()), profile.session(0)),
+                        "`");
+  };
+  if (options.end_to_end()) return runs(kRunsEndToEnd);
   const double run_s = SecondsUntilItEnds(profile);
   if (run_s <= 0 || run_s > kSoonS) return "run longer";
-  return absl::StrCat("make more runs, with `",
-                      CommandToAdd("", std::max(kRuns, options.repeat()), profile.session(0)), "`");
+  return runs(kRuns);
 }
 
 std::string Advice(const PointAnalysis& point, const LineSetAside& first,
                    const profile::Profile& profile, const ExperimentTable& table,
-                   const UnitNames& names) {
+                   const UnitNames& names, const std::string& path) {
   if (first.reason == SetAsideReason::kFewVisits) {
     return "run longer, or put a progress point where it is visited more often";
   }
   const profile::Options options =
       profile.session_size() == 0 ? profile::Options() : profile.session(0).options();
-  const std::string more = HowToGoOn(options, profile);
+  const std::string more = HowToGoOn(options, profile, path);
   const size_t unit = MostOpenUnit(point, first, names, {{}, table.run_time_ns, &profile});
   // A line that was never sampled cannot be sped up alone either.
   if (!names.IsLine(unit) || names.ShareOf(unit) == 0) return more;
@@ -155,7 +161,8 @@ std::string LackingText(const PointAnalysis& point, const std::vector<LineSetAsi
                  ElideEnd(Lacks(line, min_visits), room - place)});
   }
   absl::StrAppend(&text, rows.Render(4), NotShown(lines, shown, names));
-  absl::StrAppend(&text, "    next: ", Advice(point, lines.front(), profile, table, names), "\n");
+  absl::StrAppend(
+      &text, "    next: ", Advice(point, lines.front(), profile, table, names, options.path), "\n");
   return text;
 }
 
