@@ -64,8 +64,12 @@ std::string WhyNoPointInCommon(const AnalyzedProfile& before, const AnalyzedProf
                       WhatTheyAreOf(before, after));
 }
 
+bool AreOfDifferentUnits(const AnalyzedProfile& before, const AnalyzedProfile& after) {
+  return AreApart(KindsTried(before.table), KindsTried(after.table));
+}
+
 std::string WhyNoUnitInCommon(const AnalyzedProfile& before, const AnalyzedProfile& after) {
-  if (AreApart(KindsTried(before.table), KindsTried(after.table))) {
+  if (AreOfDifferentUnits(before, after)) {
     return absl::StrCat("the first profile is of ", UnitNames(before.table).Plural(),
                         " and the second of ", UnitNames(after.table).Plural(),
                         ", so their figures cannot be compared; profile both with the same --unit");

@@ -18,6 +18,9 @@ namespace coz::report {
 // "the profiles have no progress point in common; they are of `a` and of `b`".
 std::string WhyNoPointInCommon(const AnalyzedProfile& before, const AnalyzedProfile& after);
 
+// Whether one is of lines and the other of functions, for example.
+bool AreOfDifferentUnits(const AnalyzedProfile& before, const AnalyzedProfile& after);
+
 // "the first profile is of lines and the second of functions, so ...", or that they share no
 // function and no file.
 std::string WhyNoUnitInCommon(const AnalyzedProfile& before, const AnalyzedProfile& after);

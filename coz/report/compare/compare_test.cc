@@ -99,7 +99,7 @@ TEST(DiffTest, LineThatMovedWithinItsFunctionIsRecognized) {
 TEST(DiffTest, ProfilesFromTwoFoldersAreCompared) {
   const ProfileDiff diff = Compare(*Make(1e6, {{10, 0.6, 0.6, "A()", "/ci/job1/work.cc"}}, 5),
                                    *Make(1e6, {{10, 0.6, 0.6, "A()", "/ci/job2/work.cc"}}, 6));
-  EXPECT_EQ(diff.note, "");
+  EXPECT_THAT(diff.notes, ::testing::IsEmpty());
   ASSERT_EQ(diff.points[0].lines.size(), 1u);
   EXPECT_EQ(Find(diff, "/ci/job1/work.cc:10").after_name, "/ci/job2/work.cc:10");
   EXPECT_THAT(DiffText(diff, 0), Not(HasSubstr("(was")));
@@ -111,7 +111,8 @@ TEST(DiffTest, FilesThatCannotBeToldApartAreNotedAndNamedApart) {
                                          {{10, 0.4, 0.6, "A()", "/ci/job2/work.cc"},
                                           {10, 0.4, 0.6, "B()", "/ci/job2/old/work.cc"}},
                                          6));
-  EXPECT_THAT(diff.note, HasSubstr("which of /ci/job1/work.cc of the first profile"));
+  EXPECT_THAT(diff.notes,
+              ::testing::ElementsAre(HasSubstr("which of /ci/job1/work.cc of the first profile")));
   const std::string text = DiffText(diff, 0);
   EXPECT_THAT(text, HasSubstr("gone    job1/work.cc:10"));
   EXPECT_THAT(text, HasSubstr("new     job2/work.cc:10"));
@@ -228,6 +229,89 @@ TEST(DiffTest, ProfilesWithNothingInCommonAreNoted) {
   const ProfileDiff diff = Compare(*before, *AnalyzeWhole(other));
   EXPECT_THAT(DiffText(diff, 0), HasSubstr("note: the profiles have no progress point in common"));
   EXPECT_THAT(DiffMarkdown(diff, 0), HasSubstr("Note: the profiles have no progress point"));
+}
+
+// With a program of this build-id.
+profile::Profile OfBuild(const AnalyzedProfile& whole, const std::string& build_id) {
+  profile::Profile profile = whole.profile;
+  profile::Binary* binary = profile.add_binary();
+  binary->set_session(profile.session(0).id());
+  binary->set_path("/src/app/server");
+  binary->set_build_id(build_id);
+  return profile;
+}
+
+void ExpectInEveryForm(const ProfileDiff& diff, const std::string& sentence) {
+  EXPECT_THAT(DiffText(diff, 0), HasSubstr("  note: " + sentence));
+  EXPECT_THAT(DiffMarkdown(diff, 0), HasSubstr("Note: " + sentence));
+  const nlohmann::ordered_json json = DiffJson(diff);
+  EXPECT_THAT(json["note"].get<std::string>(), HasSubstr(sentence));
+  EXPECT_EQ(json["notes"].front(), json["note"]);
+}
+
+TEST(DiffTest, OtherProgramsAreNoted) {
+  ExpectInEveryForm(Compare(*Crowded(*Before()), *After()),
+                    "other programs used 50 % in the first profile of the time of the program's "
+                    "CPUs, so what happened may be their doing");
+  EXPECT_TRUE(DiffJson(Compare(*Before(), *After()))["note"].is_null());
+}
+
+TEST(DiffTest, OneBuildTwiceIsNoted) {
+  const auto before = AnalyzeWhole(OfBuild(*Before(), "\x12\x34"));
+  const auto again = AnalyzeWhole(OfBuild(*After(), "\x12\x34"));
+  ExpectInEveryForm(Compare(*before, *again),
+                    "both profiles are of the same build of server (build-id 1234)");
+  const auto changed = AnalyzeWhole(OfBuild(*After(), "\x56\x78"));
+  EXPECT_THAT(Compare(*before, *changed).notes, ::testing::IsEmpty());
+}
+
+TEST(DiffTest, AProfileOfTwoBuildsIsNoted) {
+  profile::Profile both = OfBuild(*Before(), "\x12\x34");
+  both.MergeFrom(OfBuild(*After(), "\x56\x78"));
+  ExpectInEveryForm(Compare(*Before(), *AnalyzeWhole(std::move(both))),
+                    "the second profile has sessions of 2 programs, or builds of one");
+}
+
+TEST(DiffTest, DamagedFilesAreNoted) {
+  AnalyzedProfile after;
+  after.profile = After()->profile;
+  after.stats.damaged_records = 3;
+  after.table = BuildExperimentTable(after.profile);
+  after.analysis = Analyze(after.profile, after.table);
+  ExpectInEveryForm(Compare(*Before(), after),
+                    "of the second profile: 3 damaged records were skipped");
+}
+
+TEST(DiffTest, DifferentCpusAreNoted) {
+  profile::Profile one_cpu = After()->profile;
+  one_cpu.mutable_session(0)->mutable_machine()->set_cpu_count(1);
+  ExpectInEveryForm(Compare(*Before(), *AnalyzeWhole(one_cpu)),
+                    "the number of CPUs that the program could use was 2 in the first profile and "
+                    "1 in the second");
+  profile::Profile quota = After()->profile;
+  quota.mutable_session(0)->mutable_machine()->set_cpu_quota(0.5);
+  ExpectInEveryForm(Compare(*Before(), *AnalyzeWhole(quota)),
+                    "the program had no CPU quota in the first profile and a quota of 0.5 CPUs in "
+                    "the second");
+  profile::Profile other_model = After()->profile;
+  other_model.mutable_session(0)->mutable_machine()->set_cpu_model("Slow");
+  ExpectInEveryForm(Compare(*Before(), *AnalyzeWhole(other_model)),
+                    "the first profile was made on Model and the second on Slow");
+}
+
+// A run in which the point was not visited.
+std::unique_ptr<const AnalyzedProfile> Unvisited() {
+  profile::Profile profile = Before()->profile;
+  profile.clear_experiment();
+  profile.mutable_session(0)->set_id(77);
+  for (auto& point : *profile.mutable_progress_point()) point.set_session(77);
+  for (auto& unit : *profile.mutable_unit()) unit.set_session(77);
+  for (auto& end : *profile.mutable_session_end()) end.set_session(77);
+  return AnalyzeWhole(std::move(profile));
+}
+
+TEST(DiffTest, AProfileInWhichNothingWasMeasuredIsNoted) {
+  ExpectInEveryForm(Compare(*Unvisited(), *After()), "nothing was measured in the first profile: ");
 }
 
 TEST(DiffTest, APointWithoutBaselinesIsStillInItsProfile) {
@@ -404,8 +488,13 @@ TEST(VerifyTest, ProfilesOfDifferentUnitsAreRefused) {
                 HasSubstr("the first profile is of lines and the second of functions, so their "
                           "figures cannot be compared"));
   }
-  EXPECT_THAT(DiffText(Compare(*Before(), *functions), 0),
-              HasSubstr("  note: the first profile is of lines and the second of functions"));
+  const ProfileDiff diff = Compare(*Before(), *functions);
+  const std::string text = DiffText(diff, 0);
+  EXPECT_THAT(text, HasSubstr("  note: the first profile is of lines and the second of functions"));
+  EXPECT_THAT(text, HasSubstr(" us a visit: 30 % less time (30 to 30)\n"));
+  EXPECT_THAT(text, Not(HasSubstr("work.cc")));
+  EXPECT_THAT(DiffMarkdown(diff, 0), Not(HasSubstr("work.cc")));
+  EXPECT_THAT(DiffJson(diff)["points"][0]["units"], ::testing::IsEmpty());
 }
 
 TEST(VerifyTest, ProfilesOfOtherProgramsAreRefused) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "coz/report/compare/caveats.h"
 #include "coz/report/compare/comparable.h"
 #include "coz/report/compare/progress.h"
 #include "coz/report/compare/unit_match.h"
@@ -195,6 +196,18 @@ class Comparer {
   const UnitMatch match_;
 };
 
+std::vector<std::string> NotesOn(const AnalyzedProfile& before, const AnalyzedProfile& after,
+                                 const std::string& unclear_files) {
+  std::vector<std::string> notes = {WhyNoPointInCommon(before, after)};
+  // Of other programs, all else that they do not share follows.
+  if (notes.front().empty()) notes.front() = WhyNoUnitInCommon(before, after);
+  if (notes.front().empty()) notes.front() = unclear_files;
+  for (std::string& caveat : Caveats(before, after)) notes.push_back(std::move(caveat));
+  notes.push_back(NoteOnOthers(before, after));
+  notes.erase(std::remove(notes.begin(), notes.end(), ""), notes.end());
+  return notes;
+}
+
 }  // namespace
 
 ProfileDiff Compare(const AnalyzedProfile& before, const AnalyzedProfile& after) {
@@ -202,16 +215,16 @@ ProfileDiff Compare(const AnalyzedProfile& before, const AnalyzedProfile& after)
   const UnitNames names(after.table);
   diff.unit_word = names.word();
   diff.unit_words = names.Plural();
-  diff.note = WhyNoPointInCommon(before, after);
-  if (diff.note.empty()) diff.note = WhyNoUnitInCommon(before, after);
   Comparer comparer(before, after);
-  if (diff.note.empty()) diff.note = comparer.WhyUnclear();
+  diff.notes = NotesOn(before, after, comparer.WhyUnclear());
+  const bool has_units = !AreOfDifferentUnits(before, after);
   std::set<std::pair<std::string, int>> seen;
   for (const AnalyzedProfile* whole : {&after, &before}) {
     for (const PointAnalysis& point : whole->analysis.points) {
       const PointRow& row = whole->table.points[point.point];
       if (!seen.insert({row.name, row.kind}).second) continue;
       diff.points.push_back(comparer.ComparePoint(row));
+      if (!has_units) diff.points.back().lines.clear();
     }
   }
   return diff;

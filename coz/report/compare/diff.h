@@ -61,9 +61,9 @@ struct ProfileDiff {
   // What is tried: "line" and "lines", "function" and "functions"...
   std::string unit_word = "line";
   std::string unit_words = "lines";
-  // A sentence where they are of different units, look like those of different programs, or have
-  // files of which it is not clear which is which; else empty.
-  std::string note;
+  // Sentences: where they are of different units (then no unit is compared), look like those of
+  // different programs, or have files of which it is not clear which is which; then caveats.h.
+  std::vector<std::string> notes;
   std::vector<PointDiff> points;  // most visited first
 };
 

@@ -138,6 +138,11 @@ std::string NarrowTable(const ProfileDiff& diff, const PointDiff& point, size_t 
   return text;
 }
 
+bool HasUnits(const ProfileDiff& diff) {
+  return std::any_of(diff.points.begin(), diff.points.end(),
+                     [](const PointDiff& point) { return !point.lines.empty(); });
+}
+
 // '|' ends a cell and '`' a span of code.
 std::string Cell(const std::string& text) {
   return absl::StrReplaceAll(text, {{"|", "\\|"}, {"`", "'"}});
@@ -148,7 +153,7 @@ std::string Cell(const std::string& text) {
 std::string DiffText(const ProfileDiff& diff, size_t max_lines, int width) {
   std::string text =
       absl::StrCat("From ", Printable(diff.before_path), " to ", Printable(diff.after_path), "\n");
-  if (!diff.note.empty()) absl::StrAppend(&text, "  note: ", diff.note, "\n");
+  for (const std::string& note : diff.notes) absl::StrAppend(&text, "  note: ", note, "\n");
   for (const PointDiff& point : diff.points) {
     absl::StrAppend(&text, "\nProgress point ", Printable(point.name), ": ", Progress(point), "\n");
     if (point.lines.empty()) continue;
@@ -159,6 +164,7 @@ std::string DiffText(const ProfileDiff& diff, size_t max_lines, int width) {
     const size_t more = point.lines.size() - shown;
     if (more != 0) absl::StrAppend(&text, "  and ", more, " more: --lines=0 shows all\n");
   }
+  if (!HasUnits(diff)) return text;
   absl::StrAppend(&text, "\ngained: making it faster brings more now; lost: less; ", GainHead(),
                   ": what the program gains when the ", diff.unit_word,
                   " gets 30 % faster, with its 95 % interval\n");
@@ -166,7 +172,8 @@ std::string DiffText(const ProfileDiff& diff, size_t max_lines, int width) {
 }
 
 std::string DiffMarkdown(const ProfileDiff& diff, size_t max_lines) {
-  std::string text = diff.note.empty() ? "" : absl::StrCat("Note: ", diff.note, "\n\n");
+  std::string text;
+  for (const std::string& note : diff.notes) absl::StrAppend(&text, "Note: ", note, "\n\n");
   for (const PointDiff& point : diff.points) {
     absl::StrAppend(&text, "**", Cell(Printable(point.name)), "**: ", Progress(point), "\n\n");
     if (point.lines.empty()) continue;
@@ -209,11 +216,10 @@ Json DiffJson(const ProfileDiff& diff) {
                       {"gain", EstimateJson(point.gain)},
                       {"units", lines}});
   }
-  return {{"schema_version", 1},
-          {"before", diff.before_path},
-          {"after", diff.after_path},
-          {"note", diff.note.empty() ? Json() : Json(diff.note)},
-          {"points", points}};
+  return {
+      {"schema_version", 1},      {"before", diff.before_path},
+      {"after", diff.after_path}, {"note", diff.notes.empty() ? Json() : Json(diff.notes.front())},
+      {"notes", diff.notes},      {"points", points}};
 }
 
 }  // namespace coz::report

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "coz/base/call_path_name.h"
 #include "coz/report/analysis/session_facts.h"
+#include "coz/report/compare/caveats.h"
 #include "coz/report/compare/comparable.h"
 #include "coz/report/compare/progress.h"
 #include "coz/report/compare/unit_match.h"
@@ -257,23 +258,6 @@ std::optional<PointPair> InBoth(const Pair& pair, size_t point) {
   return std::nullopt;
 }
 
-// "62 % in the second profile"; "" where other programs were no hindrance.
-std::string OthersIn(const char* which, const BaselineUse& use) {
-  if (!OthersCrowd(use)) return "";
-  return absl::StrFormat("%.0f %% in the %s profile", 100 * use.OthersShare(), which);
-}
-
-// "`coz run --- ./old`, `coz run --- ./new`"; one where they are the same.
-std::string CommandsAgain(const Pair& pair) {
-  std::vector<std::string> commands;
-  for (const AnalyzedProfile* whole : {&pair.before, &pair.after}) {
-    if (whole->profile.session_size() == 0) continue;
-    std::string command = absl::StrCat("`", CommandAgain(*whole->profile.session().rbegin()), "`");
-    if (commands.empty() || commands.back() != command) commands.push_back(std::move(command));
-  }
-  return absl::StrJoin(commands, ", ");
-}
-
 // What other programs did beside the two runs.
 struct Others {
   BaselineUse before;
@@ -282,17 +266,6 @@ struct Others {
   explicit Others(const Pair& pair)
       : before(SumBaselines(pair.before.profile, pair.before.table)),
         after(SumBaselines(pair.after.profile, pair.after.table)) {}
-
-  std::string Note(const Pair& pair) const {
-    std::vector<std::string> shares = {OthersIn("first", before), OthersIn("second", after)};
-    shares.erase(std::remove(shares.begin(), shares.end(), ""), shares.end());
-    if (shares.empty()) return "";
-    return absl::StrCat("other programs used ", absl::StrJoin(shares, " and "),
-                        " of the time of the program's CPUs, so what happened may be their doing; "
-                        "leave the machine idle, and profile both again, each into a file of its "
-                        "own (-o FILE): ",
-                        CommandsAgain(pair));
-  }
 
   // The run that they disturbed so much more than the other that this may be why the prediction
   // held, or did not; "" where it cannot be. The first run's figures are in the prediction, too.
@@ -381,7 +354,7 @@ absl::StatusOr<Verification> VerifyAt(const Pair& pair, const PointPair& point, 
   v.outcome =
       Judge(v.line_speedup, v.predicted, v.happened, pair.before.analysis.options.no_effect_slope);
   const Others others(pair);
-  v.note = others.Note(pair);
+  v.note = NoteOnOthers(pair.before, pair.after);
   v.disturbed_run = others.DisturbedRun(v.outcome, v.happened);
   if (!v.disturbed_run.empty()) v.outcome = Outcome::kUnclear;
   v.error = v.predicted.value - v.happened.value;
