@@ -28,6 +28,12 @@ struct ExportArguments {
   std::string output;
 };
 
+void SayNotes(const std::string& path, const report::ReadStats& stats) {
+  for (const std::string& note : stats.Notes()) {
+    Say(absl::StrFormat("note: %s: %s", path == "-" ? "standard input" : path, note));
+  }
+}
+
 // Record by record, as the profile of a fleet may be large.
 absl::Status ExportExperiments(const ExportArguments& arguments) {
   return WriteOutput(arguments.output, /*is_binary=*/false, [&](std::ostream& out) {
@@ -35,7 +41,7 @@ absl::Status ExportExperiments(const ExportArguments& arguments) {
     report::ReadStats stats;
     absl::Status status = report::ReadRecordsOf(
         arguments.path, &stats, [&](const profile::Profile& record) { exporter.Add(record); });
-    for (const std::string& note : stats.Notes()) Say(note);
+    SayNotes(arguments.path, stats);
     return status;
   });
 }
@@ -45,6 +51,7 @@ absl::Status Export(const ExportArguments& arguments) {
   const auto whole = report::ReadAndAnalyze(arguments.path);
   if (!whole.ok()) return whole.status();
   const report::AnalyzedProfile& profile = **whole;
+  SayNotes(arguments.path, profile.stats);
   return WriteOutput(arguments.output, arguments.format == "pprof", [&](std::ostream& out) {
     if (arguments.format == "pprof") return report::ExportPprof(profile, out);
     if (arguments.format == "csv") {

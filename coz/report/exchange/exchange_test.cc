@@ -55,6 +55,30 @@ TEST(ExportPprofTest, IsGzipAndReadsBack) {
   EXPECT_EQ(read.SerializeAsString(), PprofOf(*whole).SerializeAsString());
 }
 
+// protobuf itself only complains about what is written; readers refuse it.
+TEST(ExportTest, PathsInLatin1BecomeUtf8) {
+  report_testing::SyntheticLine line;
+  line.file =
+      "/src/Pr\xfc"
+      "fstand/a.cc";
+  line.share = 0.5;
+  line.slope = 0.6;
+  report_testing::SyntheticProfile synthetic({}, {line});
+  synthetic.AddRandomExperiments(100);
+  synthetic.End();
+  const auto whole = AnalyzeWhole(synthetic.profile());
+  const std::string shown =
+      "/src/Pr\xEF\xBF\xBD"
+      "fstand/a.cc";
+  EXPECT_THAT(PprofOf(*whole).string_table(), ::testing::Contains(shown));
+  std::ostringstream csv;
+  ExportCsv(*whole, csv);
+  EXPECT_THAT(csv.str(), HasSubstr("," + shown + ","));
+  std::ostringstream text;
+  ExportCoz(whole->profile, whole->table, CozFormat::kText, text);
+  EXPECT_THAT(text.str(), HasSubstr("selected=" + shown + ":"));
+}
+
 TEST(ExportPprofTest, EverySampleHasAValueOfEveryType) {
   const auto whole = Example();
   const pprof::Profile profile = PprofOf(*whole);

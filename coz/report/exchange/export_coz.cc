@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/exchange/valid_text.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/statistics.h"
 #include "nlohmann/json.hpp"
@@ -28,7 +29,7 @@ void WriteText(const Json& record, std::ostream& out) {
     if (key == "type") continue;
     out << '\t' << absl::StrReplaceAll(key, {{"_", "-"}}) << '=';
     if (value.is_string()) {
-      out << absl::StrReplaceAll(value.get<std::string>(), {{"\t", " "}, {"\n", " "}});
+      out << absl::StrReplaceAll(ValidText(value.get<std::string>()), {{"\t", " "}, {"\n", " "}});
     } else if (key == "speedup") {
       out << absl::StrFormat("%.2f", value.get<double>());
     } else if (value.is_number_float()) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "coz/report/exchange/valid_text.h"
 #include "coz/report/format/unit_kind.h"
 #include "coz/report/json/report_json.h"
 
@@ -50,7 +51,7 @@ std::string Quoted(const std::string& text) {
 
 void Write(Row row, std::ostream& out) {
   row.resize(kColumns.size());
-  for (size_t i = 0; i < row.size(); ++i) out << (i == 0 ? "" : ",") << Quoted(row[i]);
+  for (size_t i = 0; i < row.size(); ++i) out << (i == 0 ? "" : ",") << Quoted(ValidText(row[i]));
   out << "\r\n";
 }
 

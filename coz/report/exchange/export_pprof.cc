@@ -9,6 +9,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "coz/report/analysis/session_facts.h"
+#include "coz/report/exchange/valid_text.h"
 #include "coz/report/json/report_json.h"
 #include "coz/report/wording/text_layout.h"
 #include "google/protobuf/io/gzip_stream.h"
@@ -43,7 +44,7 @@ class Writer {
 
   int64_t Text(const std::string& text) {
     const auto [known, is_new] = texts_.try_emplace(text, out_.string_table_size());
-    if (is_new) out_.add_string_table(text);
+    if (is_new) out_.add_string_table(ValidText(text));
     return known->second;
   }
 
