@@ -8,6 +8,10 @@
 
 #include "CLI/App.hpp"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "coz/report/compare/caveats.h"
 #include "coz/report/compare/diff.h"
 #include "coz/report/compare/history.h"
 #include "coz/report/compare/verify.h"
@@ -89,6 +93,7 @@ absl::Status VerifyLine(const CompareArguments& arguments) {
   if (arguments.percent >= 0) options.speedup = arguments.percent / 100;
   const auto found = report::Verify(*profiles->before, *profiles->after, options);
   if (!found.ok()) return found.status();
+  const std::vector<std::string> notes = report::Caveats(*profiles->before, *profiles->after);
   std::string text;
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const report::Verification& verification : *found) {
@@ -100,9 +105,13 @@ absl::Status VerifyLine(const CompareArguments& arguments) {
         arguments.history, {static_cast<int64_t>(time(nullptr)), verification});
     if (!status.ok()) return status;
   }
-  return Print(arguments.json
-                   ? report::JsonText({{"schema_version", 1}, {"verifications", json}}, 2) + "\n"
-                   : report::Fitted(text, Terminal()));
+  if (arguments.json) {
+    const nlohmann::ordered_json whole = {
+        {"schema_version", 1}, {"verifications", json}, {"notes", notes}};
+    return Print(report::JsonText(whole, 2) + "\n");
+  }
+  for (const std::string& note : notes) text += absl::StrCat("  note: ", note, "\n");
+  return Print(report::Fitted(text, Terminal()));
 }
 
 absl::Status ShowHistory(const CompareArguments& arguments) {
@@ -111,6 +120,22 @@ absl::Status ShowHistory(const CompareArguments& arguments) {
   if (arguments.json) return Print(report::JsonText(report::HistoryJson(*history), 2) + "\n");
   const report::TextOptions terminal = Terminal();
   return Print(report::Fitted(report::HistoryText(*history, terminal.width), terminal));
+}
+
+// Takes a % sign off. A bare number below 1 is refused: it is meant as a fraction.
+CLI::Validator PercentSign() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        if (absl::EndsWith(text, "%")) {
+          text.pop_back();
+          return "";
+        }
+        double number = 0;
+        if (!absl::SimpleAtod(text, &number) || !(number > 0 && number < 1)) return "";
+        return absl::StrFormat("%s is in percent; write %.4g%% or, if that is meant, %s%%", text,
+                               100 * number, text);
+      },
+      "");
 }
 
 void AddProfiles(CLI::App* command, CompareArguments* arguments) {
@@ -150,12 +175,7 @@ void AddCompareCommands(CLI::App& app, int* exit_status) {
       ->add_option("--by", arguments->percent,
                    "by how much it was sped up (default: from its CPU time in both profiles)")
       ->needs("--line")
-      ->transform(
-          [](std::string text) {
-            if (absl::EndsWith(text, "%")) text.pop_back();
-            return text;
-          },
-          "")
+      ->transform(PercentSign())
       ->check(NumberIn(CLI::Range(0.0, 100.0)))
       ->type_name("PERCENT");
   verify->add_flag("--json", arguments->json, "as JSON (docs/compare.md)");

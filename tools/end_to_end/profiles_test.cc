@@ -332,8 +332,32 @@ TEST_F(ProfilesTest, DiffVerifyAndHistoryTellOneStory) {
   };
   EXPECT_EQ(by_percent("50%").status, 0);
   EXPECT_EQ(by_percent("50%").output, by_percent("50").output);
+  ExpectOneSentence(by_percent("0.5"),
+                    "--by: 0.5 is in percent; write 50% or, if that is meant, 0.5%", kUsageStatus);
+  EXPECT_THAT(by_percent("0.5%").output, HasSubstr("it became faster by        0.5 %"));
   EXPECT_THAT(Coz({"history"}).output, HasSubstr("1 of 1 predictions held"));
   EXPECT_EQ(nlohmann::json::parse(Coz({"history", "--json"}).output)["held"], 1);
+}
+
+TEST_F(ProfilesTest, VerifyAndExportSayThatAProfileIsDamaged) {
+  Write("before.pb", Make(1));
+  Write("after.pb", Make(2, 0.7e6, 0.43));
+  std::filesystem::resize_file(Path("after.pb"), std::filesystem::file_size(Path("after.pb")) - 5);
+  const std::vector<std::string> verify = {"verify", "before.pb", "after.pb", "--by=50",
+                                           "--line=work.cc:1"};
+  EXPECT_THAT(Coz(verify).output,
+              HasSubstr("  note: of the second profile: the file ends within a record"));
+  std::vector<std::string> as_json = verify;
+  as_json.push_back("--json");
+  EXPECT_THAT(nlohmann::json::parse(Coz(as_json).output)["notes"][0].get<std::string>(),
+              HasSubstr("the file ends within a record"));
+  for (const char* format : {"pprof", "csv", "jsonl", "speedscope", "coz", "coz-text"}) {
+    const CommandResult damaged = Coz({"export", "after.pb", "-o", "x", "--format", format});
+    EXPECT_EQ(damaged.status, 0) << format;
+    EXPECT_THAT(damaged.errors, HasSubstr("note: after.pb: the file ends within a record"))
+        << format;
+    EXPECT_EQ(Coz({"export", "before.pb", "-o", "x", "--format", format}).errors, "") << format;
+  }
 }
 
 // What a command prints on a terminal of so many columns.

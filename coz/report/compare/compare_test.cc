@@ -590,8 +590,59 @@ TEST(VerifyTest, ALineThatMovedIsHeldBesideItself) {
   ASSERT_TRUE(other.ok()) << other.status();
   EXPECT_EQ(other->front().line_after, "/src/app/work.cc:30");
   EXPECT_EQ(other->front().outcome, Outcome::kUntested);
-  EXPECT_THAT(Refusal(Verify(*after, *before, {"", std::nullopt})),
-              HasSubstr("none became faster"));
+}
+
+TEST(VerifyTest, ALineThatBecameSlowerIsNotTestedAndSaidToBeSlower) {
+  for (const char* line : {"", "work.cc:10"}) {
+    const auto found = Verify(*After(), *Before(), {line, std::nullopt});
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(found->front().line, "/src/app/work.cc:10");
+    EXPECT_EQ(found->front().outcome, Outcome::kUntested);
+    const std::string text = VerificationText(found->front());
+    EXPECT_THAT(text, HasSubstr("not tested, as the line became slower\n"
+                                "  it became slower by        +10"));
+    EXPECT_THAT(text, HasSubstr("\n  what it costs the program, and what else changed, says: coz "
+                                "diff BEFORE AFTER\n"));
+    EXPECT_THAT(text, Not(HasSubstr("predicted")));
+    EXPECT_THAT(text, Not(HasSubstr("--by")));
+    const nlohmann::ordered_json json = VerificationJson(found->front());
+    EXPECT_TRUE(json["predicted"]["value"].is_null());
+    EXPECT_LT(json["line_speedup"]["high"].get<double>(), 0);
+  }
+}
+
+TEST(VerifyTest, WhereBothRunsAreToBeMadeAgainNeitherIsToGoOn) {
+  const auto noisy = Make(0.95e6, {{10, 0.43, 0.43}, {20, 0.57, 0.57}}, 2, 24, 0.6);
+  const auto crowded =
+      Verify(*Crowded(*Before(), 1.2), *Crowded(*noisy, 1.25), {"work.cc:10", 0.5});
+  ASSERT_TRUE(crowded.ok()) << crowded.status();
+  ASSERT_EQ(crowded->front().outcome, Outcome::kUnclear);
+  ASSERT_EQ(crowded->front().disturbed_run, "");
+  EXPECT_THAT(VerificationText(crowded->front()), HasSubstr("profile both again"));
+  EXPECT_THAT(VerificationText(crowded->front()), Not(HasSubstr("--append")));
+  const auto alone = Verify(*Before(), *noisy, {"work.cc:10", 0.5});
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_THAT(VerificationText(alone->front()), HasSubstr("--append"));
+}
+
+TEST(VerifyTest, OneBuildTwiceIsNoChange) {
+  const auto again = Make(1e6, {{10, 0.6, 0.6}, {20, 0.4, 0.4}}, 11);
+  EXPECT_THAT(Refusal(Verify(*AnalyzeWhole(OfBuild(*Before(), "\x12\x34")),
+                             *AnalyzeWhole(OfBuild(*again, "\x12\x34")), {"", std::nullopt})),
+              HasSubstr("both profiles are of the same build of server (build-id 1234)"));
+}
+
+TEST(VerifyTest, AProfileInWhichNothingWasMeasuredIsNamed) {
+  EXPECT_THAT(Refusal(Verify(*Unvisited(), *After(), {"", std::nullopt})),
+              HasSubstr("in the first profile nothing was measured: "));
+  EXPECT_THAT(Refusal(Verify(*After(), *Unvisited(), {"", std::nullopt})),
+              HasSubstr("in the second profile nothing was measured: "));
+}
+
+TEST(VerifyTest, ASmallSpeedupIsNotShownAsNone) {
+  const auto found = Verify(*Before(), *After(), {"work.cc:10", 0.003});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_THAT(VerificationText(found->front()), HasSubstr("it became faster by        0.3 %\n"));
 }
 
 TEST(VerifyTest, AnotherFunctionAtTheSameLineIsRefused) {

@@ -17,6 +17,7 @@
 #include "coz/report/compare/progress.h"
 #include "coz/report/compare/unit_match.h"
 #include "coz/report/wording/baseline_use.h"
+#include "coz/report/wording/nothing_measured.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/surroundings.h"
 #include "coz/report/wording/text_layout.h"
@@ -223,6 +224,9 @@ bool IsNoGainAsPredicted(const Estimate& predicted, const Estimate& happened, do
   return predicted.high <= no_gain && happened.high <= no_gain && happened.low >= -no_gain;
 }
 
+// Nothing was predicted of that.
+bool IsSlower(const Verification& v) { return v.line_speedup.high < 0; }
+
 Outcome Judge(const Estimate& line_speedup, const Estimate& predicted, const Estimate& happened,
               double no_effect_slope) {
   if (!(line_speedup.low > 0)) return Outcome::kUntested;
@@ -238,7 +242,7 @@ Outcome Judge(const Estimate& line_speedup, const Estimate& predicted, const Est
 }
 
 std::string Percent(const Estimate& e) {
-  if (e.low == e.high) return absl::StrFormat("%.0f %%", e.value * 100);
+  if (e.low == e.high) return absl::StrFormat("%.3g %%", e.value * 100);
   return absl::StrFormat("%+.1f %% (%+.1f to %+.1f)", e.value * 100, e.low * 100, e.high * 100);
 }
 
@@ -279,24 +283,36 @@ struct Others {
   }
 };
 
-// The line with a prediction whose CPU time for each visit fell most.
-absl::StatusOr<size_t> LineThatBecameFaster(const Pair& pair) {
+// The line with a prediction whose CPU time for each visit fell most. Where none fell, as far as
+// samples tell, the one whose time rose most.
+absl::StatusOr<size_t> LineThatChanged(const Pair& pair) {
   std::optional<size_t> fastest;
+  std::optional<size_t> slowest;
   double most_saved = 0;
+  double most_lost = 0;
   for (const PointAnalysis& point : pair.before.analysis.points) {
     const std::optional<PointPair> both = InBoth(pair, point.point);
     if (!both) continue;
     for (const LineAnalysis& line : point.lines) {
       const auto speedup = LineSpeedup(pair, *both, line.unit);
-      if (!speedup || speedup->low <= 0) continue;
+      if (!speedup) continue;
       const double saved =
           speedup->value * CpuTimePerVisit(pair.before, point.point, line.unit)->value;
-      if (saved <= most_saved) continue;
-      most_saved = saved;
-      fastest = line.unit;
+      if (speedup->low > 0 && saved > most_saved) {
+        most_saved = saved;
+        fastest = line.unit;
+      } else if (speedup->high < 0 && -saved > most_lost) {
+        most_lost = -saved;
+        slowest = line.unit;
+      }
     }
   }
   if (fastest) return *fastest;
+  if (slowest) return *slowest;
+  const std::string same = WhichBuildBothAreOf(pair.before, pair.after);
+  if (!same.empty())
+    return absl::FailedPreconditionError(absl::StrCat(
+        same, "; profile the changed program into another file: coz run -o after.pb --- PROGRAM"));
   const UnitNames names(pair.before.table);
   return absl::FailedPreconditionError(absl::StrFormat(
       "of the %s that the first profile has predictions for, none became faster, as far as samples "
@@ -305,7 +321,7 @@ absl::StatusOr<size_t> LineThatBecameFaster(const Pair& pair) {
 }
 
 absl::StatusOr<size_t> WantedUnit(const Pair& pair, const VerifyOptions& options) {
-  if (options.line.empty()) return LineThatBecameFaster(pair);
+  if (options.line.empty()) return LineThatChanged(pair);
   if (const std::optional<size_t> unit = FindUnit(pair.before.table, options.line)) return *unit;
   return NoFigures(pair.before, options.line, false);
 }
@@ -349,7 +365,12 @@ absl::StatusOr<Verification> VerifyAt(const Pair& pair, const PointPair& point, 
   }
   v.is_limit = prediction.gain_limit.has_value();
   if (!v.is_limit) v.largest_tried = LargestTried(*prediction.line);
-  v.predicted = Predict(prediction, v.line_speedup);
+  if (IsSlower(v)) {
+    v.is_limit = false;
+    v.predicted = {std::nan(""), std::nan(""), std::nan("")};
+  } else {
+    v.predicted = Predict(prediction, v.line_speedup);
+  }
   v.happened = Gain(*time_before, *time_after);
   v.outcome =
       Judge(v.line_speedup, v.predicted, v.happened, pair.before.analysis.options.no_effect_slope);
@@ -393,6 +414,12 @@ absl::StatusOr<std::vector<Verification>> VerifyUnit(const Pair& pair, size_t un
 absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
                                                  const AnalyzedProfile& after,
                                                  const VerifyOptions& options) {
+  for (const AnalyzedProfile* whole : {&before, &after}) {
+    const auto nothing = FindNothingMeasured(whole->profile, whole->table, whole->analysis);
+    if (!nothing) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "in the ", whole == &before ? "first" : "second", " profile ", OneSentence(*nothing)));
+  }
   std::string apart = WhyNoUnitInCommon(before, after);
   if (apart.empty() && options.line.empty()) apart = WhyNoPointInCommon(before, after);
   if (!apart.empty()) return absl::FailedPreconditionError(apart);
@@ -438,6 +465,7 @@ std::string OutcomeText(const Verification& v) {
     case Outcome::kTooLow:
       return "the prediction was too low, more came of it";
     case Outcome::kUntested:
+      if (IsSlower(v)) return absl::StrCat("not tested, as the ", v.unit_word, " became slower");
       return IsLineSpeedupOpen(v)
                  ? absl::StrCat("not tested, as it is not known whether the ", v.unit_word,
                                 " became faster")
@@ -451,12 +479,17 @@ std::string OutcomeText(const Verification& v) {
   return "";
 }
 
-// "" where the note says what to do.
+// "" where the note says what to do: to profile both again, so not to go on with either.
 const char* Remedy(const Verification& v) {
-  if (!v.disturbed_run.empty()) return "";
-  if (v.outcome == Outcome::kUntested && IsLineSpeedupOpen(v)) {
-    return "  go on in both profiles with --append, or say what changed: --by PERCENT\n";
+  if (v.outcome == Outcome::kUntested && IsSlower(v)) {
+    return "  what it costs the program, and what else changed, says: coz diff BEFORE AFTER\n";
   }
+  const bool is_again = !v.note.empty();
+  if (v.outcome == Outcome::kUntested && IsLineSpeedupOpen(v)) {
+    return is_again ? "  if you know what changed, say it: --by PERCENT\n"
+                    : "  go on in both profiles with --append, or say what changed: --by PERCENT\n";
+  }
+  if (is_again && v.outcome == Outcome::kUnclear) return "";
   if (v.outcome == Outcome::kUntested) {
     return "  is `after` the profile of the changed program? If so, say what changed: --by "
            "PERCENT\n";
@@ -475,12 +508,17 @@ std::string Reach(const Verification& v) {
 }
 
 std::string VerificationText(const Verification& v) {
+  const bool is_slower = IsSlower(v);
+  const Estimate& e = v.line_speedup;
+  const Estimate slowdown = {-e.value, -e.high, -e.low};
   return absl::StrFormat(
       "%s at progress point %s: %s\n"
-      "  it became faster by        %s\n"
-      "  predicted for the program  %s\n"
+      "  it became %s by        %s\n"
+      "%s"
       "  what happened              %s\n%s%s%s",
-      v.shown, Printable(v.point), OutcomeText(v), Percent(v.line_speedup), Predicted(v),
+      v.shown, Printable(v.point), OutcomeText(v), is_slower ? "slower" : "faster",
+      Percent(is_slower ? slowdown : e),
+      is_slower ? "" : absl::StrCat("  predicted for the program  ", Predicted(v), "\n"),
       Percent(v.happened), Reach(v), Remedy(v),
       v.note.empty() ? "" : absl::StrCat("  note: ", v.note, "\n"));
 }

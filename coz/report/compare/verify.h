@@ -5,8 +5,8 @@
 // Units    fractions
 // Errors   NOT_FOUND when the first profile has no figures for the line (the message names the
 //          closest lines). FAILED_PRECONDITION when a figure is missing, with what would give it,
-//          when no line is named and none became faster, or when the profiles are of different
-//          units or programs
+//          when no line is named and none became faster or slower, or when the profiles are of
+//          different units or programs, or nothing was measured in one
 // Threads  safe
 // Signals  not async-signal-safe
 // Source   docs/compare.md
@@ -26,7 +26,7 @@ namespace coz::report {
 struct VerifyOptions {
   // "file:line", or a function's, file's, library's or group's name, as in the first profile. In
   // the second one it may have moved (unit_match.h). Empty: the line with a prediction whose CPU
-  // time for each visit fell most.
+  // time for each visit fell most; where none fell, the one whose time rose most.
   std::string line;
   // By how much the line was sped up; without it, taken from its CPU time per visit in both
   // profiles.
@@ -47,7 +47,7 @@ struct Verification {
   std::string unit_word = "line";
   Estimate line_speedup;     // of the line itself; no interval where it was given
   double largest_tried = 0;  // speedup of the line in the first profile's experiments
-  Estimate predicted;        // program speedup
+  Estimate predicted;        // program speedup; NaN of a line that became slower
   // The samples alone tell that it is between 0 and predicted.high.
   bool is_limit = false;
   Estimate happened;  // program speedup
