@@ -5,6 +5,8 @@
 #include <ctime>
 #include <iostream>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "CLI/App.hpp"
 #include "absl/strings/match.h"
@@ -15,6 +17,7 @@
 #include "coz/report/compare/diff.h"
 #include "coz/report/compare/history.h"
 #include "coz/report/compare/verify.h"
+#include "coz/report/condition/time_condition.h"
 #include "coz/report/json/report_json.h"
 #include "coz/report/report.h"
 #include "nlohmann/json.hpp"
@@ -22,6 +25,7 @@
 #include "tools/documentation/command_tree.h"
 #include "tools/output_file.h"
 #include "tools/seconds.h"
+#include "tools/suggest_names.h"
 
 namespace coz {
 namespace {
@@ -34,6 +38,7 @@ struct CompareArguments {
   bool json = false;
   bool markdown = false;
   size_t lines = 20;
+  std::vector<std::string> fail_if;  // of diff
   report::AnalysisOptions analysis;
   // Of verify.
   std::string line;
@@ -73,16 +78,51 @@ absl::Status Print(const std::string& text) {
   });
 }
 
-absl::Status Diff(const CompareArguments& arguments) {
+absl::StatusOr<report::ProfileDiff> ReadDiff(const CompareArguments& arguments) {
   absl::StatusOr<Profiles> profiles = ReadBoth(arguments);
   if (!profiles.ok()) return profiles.status();
   report::ProfileDiff diff = report::Compare(*profiles->before, *profiles->after);
   diff.before_path = arguments.before;
   diff.after_path = arguments.after;
+  return diff;
+}
+
+absl::Status PrintDiff(const report::ProfileDiff& diff, const CompareArguments& arguments) {
   if (arguments.json) return Print(report::JsonText(report::DiffJson(diff), 2) + "\n");
   if (arguments.markdown) return Print(report::DiffMarkdown(diff, arguments.lines));
   const report::TextOptions terminal = Terminal();
   return Print(report::Fitted(report::DiffText(diff, arguments.lines, terminal.width), terminal));
+}
+
+// Says each condition that holds, and each that fits nothing. Returns the exit status.
+int CheckConditions(const std::vector<report::TimeCondition>& conditions,
+                    const report::ProfileDiff& diff) {
+  bool holds = false;
+  int exit_status = 0;
+  for (const report::TimeCondition& condition : conditions) {
+    const auto found = condition.Find(diff, SuggestNames);
+    if (!found.ok()) {
+      exit_status = Report(found.status());
+    } else if (found->has_value()) {
+      Say(**found);
+      holds = true;
+    }
+  }
+  return holds ? kConditionHolds : exit_status;
+}
+
+int Diff(const CompareArguments& arguments) {
+  std::vector<report::TimeCondition> conditions;
+  for (const std::string& text : arguments.fail_if) {
+    absl::StatusOr<report::TimeCondition> condition = report::TimeCondition::Parse(text);
+    if (!condition.ok()) return ReportUsage(condition.status());
+    conditions.push_back(*std::move(condition));
+  }
+  const absl::StatusOr<report::ProfileDiff> diff = ReadDiff(arguments);
+  if (!diff.ok()) return Report(diff.status());
+  if (const absl::Status status = PrintDiff(*diff, arguments); !status.ok()) return Report(status);
+  // The notes say why there are no figures, and no condition knows better.
+  return diff->is_measured ? CheckConditions(conditions, *diff) : kNothingMeasured;
 }
 
 absl::Status VerifyLine(const CompareArguments& arguments) {
@@ -107,7 +147,8 @@ absl::Status VerifyLine(const CompareArguments& arguments) {
   }
   if (arguments.json) {
     const nlohmann::ordered_json whole = {
-        {"schema_version", 1}, {"verifications", json}, {"notes", notes}};
+        {"schema", "coz-verify"},   {"schema_version", 1}, {"before", arguments.before},
+        {"after", arguments.after}, {"notes", notes},      {"verifications", json}};
     return Print(report::JsonText(whole, 2) + "\n");
   }
   for (const std::string& note : notes) text += absl::StrCat("  note: ", note, "\n");
@@ -160,8 +201,14 @@ void AddCompareCommands(CLI::App& app, int* exit_status) {
   diff->add_option("-n,--lines", arguments->lines,
                    "lines to show for each progress point, 0 for all (default 20)")
       ->check(WholeNumber());
-  SetExamples(diff, {{"diff before.pb after.pb --markdown", "for a pull request"}});
-  diff->callback([arguments, exit_status] { *exit_status = Report(Diff(*arguments)); });
+  diff->add_option("--fail-if", arguments->fail_if,
+                   "end with status 1 when a visit of a progress point takes longer now, such as "
+                   "'time(requests) > 5%' (repeatable; docs/fail-if.md)")
+      ->type_name("CONDITION")
+      ->allow_extra_args(false);
+  SetExamples(diff, {{"diff before.pb after.pb --markdown", "for a pull request"},
+                     {"diff before.pb after.pb --fail-if 'time(requests) > 5%'", "for a CI job"}});
+  diff->callback([arguments, exit_status] { *exit_status = Diff(*arguments); });
 
   CLI::App* verify = app.add_subcommand(
       "verify", "what was predicted for a line that was made faster, and what happened");

@@ -360,6 +360,42 @@ TEST_F(ProfilesTest, VerifyAndExportSayThatAProfileIsDamaged) {
   }
 }
 
+TEST_F(ProfilesTest, DiffFailsWhereAVisitTakesLonger) {
+  Write("before.pb", Make(1, 0.7e6, 0.43));
+  Write("after.pb", Make(2));
+  const auto fail_if = [&](const std::vector<std::string>& conditions) {
+    std::vector<std::string> diff = {"diff", "before.pb", "after.pb"};
+    for (const std::string& condition : conditions) {
+      diff.insert(diff.end(), {"--fail-if", condition});
+    }
+    return Coz(diff);
+  };
+  EXPECT_EQ(fail_if({"time(requests) > 60%"}).status, 0);
+  const CommandResult holds = fail_if({"time(requests) > 5%"});
+  EXPECT_EQ(holds.status, 1);
+  EXPECT_THAT(holds.output, HasSubstr("% more time"));
+  EXPECT_THAT(holds.errors, HasSubstr("so --fail-if='time(requests) > 5%' holds"));
+  const CommandResult unknown = fail_if({"time(request) > 5%"});
+  EXPECT_EQ(unknown.status, 125);
+  EXPECT_THAT(unknown.errors, HasSubstr("fits no progress point, the closest"));
+  ExpectOneSentence(fail_if({"gain(work.cc:1) > 5%"}), "is no condition on two profiles",
+                    kUsageStatus);
+  // Each is said, whatever the order.
+  const std::string fitting = "time(*) > 5%";
+  const std::string unfitting = "time(none) > 5%";
+  for (const CommandResult& both : {fail_if({fitting, unfitting}), fail_if({unfitting, fitting})}) {
+    EXPECT_EQ(both.status, 1);
+    EXPECT_THAT(both.errors, HasSubstr("'time(*) > 5%' holds"));
+    EXPECT_THAT(both.errors, HasSubstr("'time(none) > 5%' fits no progress point"));
+  }
+  profile::Profile nothing = Make(3);
+  nothing.clear_experiment();
+  Write("after.pb", nothing);
+  const CommandResult empty = fail_if({"time(requests) > 5%"});
+  EXPECT_EQ(empty.status, 3);
+  EXPECT_THAT(empty.output, HasSubstr("nothing was measured in the second profile"));
+}
+
 // What a command prints on a terminal of so many columns.
 std::string OnTerminal(const CommandOptions& options, const std::string& command,
                        uint16_t columns) {

@@ -114,8 +114,8 @@ TEST(DiffTest, FilesThatCannotBeToldApartAreNotedAndNamedApart) {
   EXPECT_THAT(diff.notes,
               ::testing::ElementsAre(HasSubstr("which of /ci/job1/work.cc of the first profile")));
   const std::string text = DiffText(diff, 0);
-  EXPECT_THAT(text, HasSubstr("gone    job1/work.cc:10"));
-  EXPECT_THAT(text, HasSubstr("new     job2/work.cc:10"));
+  EXPECT_THAT(text, HasSubstr("only before  job1/work.cc:10"));
+  EXPECT_THAT(text, HasSubstr("only after   job2/work.cc:10"));
 }
 
 TEST(DiffTest, OnANarrowTerminalALineHasTwoRows) {
@@ -132,6 +132,8 @@ TEST(DiffTest, NewAndGoneLinesAreNamed) {
       Compare(*Make(1e6, {{10, 0.6, 0.6, "A()"}}, 7), *Make(1e6, {{50, 0.6, 0.6, "B()"}}, 8));
   EXPECT_EQ(Find(diff, "/src/app/work.cc:10").change, Change::kGone);
   EXPECT_EQ(Find(diff, "/src/app/work.cc:50").change, Change::kNew);
+  EXPECT_FALSE(Find(diff, "/src/app/work.cc:50").before_headline.has_value());
+  EXPECT_THAT(DiffText(diff, 0), HasSubstr("only before, only after: the other profile has no"));
 }
 
 // A profile in which line 10 alone was tried, and line 20 has 1 % of the samples.
@@ -228,7 +230,7 @@ TEST(DiffTest, ProfilesWithNothingInCommonAreNoted) {
   other.mutable_progress_point(0)->set_name("others");
   const ProfileDiff diff = Compare(*before, *AnalyzeWhole(other));
   EXPECT_THAT(DiffText(diff, 0), HasSubstr("note: the profiles have no progress point in common"));
-  EXPECT_THAT(DiffMarkdown(diff, 0), HasSubstr("Note: the profiles have no progress point"));
+  EXPECT_THAT(DiffMarkdown(diff, 0), HasSubstr("> note: the profiles have no progress point"));
 }
 
 // With a program of this build-id.
@@ -243,7 +245,7 @@ profile::Profile OfBuild(const AnalyzedProfile& whole, const std::string& build_
 
 void ExpectInEveryForm(const ProfileDiff& diff, const std::string& sentence) {
   EXPECT_THAT(DiffText(diff, 0), HasSubstr("  note: " + sentence));
-  EXPECT_THAT(DiffMarkdown(diff, 0), HasSubstr("Note: " + sentence));
+  EXPECT_THAT(DiffMarkdown(diff, 0), HasSubstr("> note: " + sentence));
   const nlohmann::ordered_json json = DiffJson(diff);
   EXPECT_THAT(json["note"].get<std::string>(), HasSubstr(sentence));
   EXPECT_EQ(json["notes"].front(), json["note"]);
@@ -312,6 +314,8 @@ std::unique_ptr<const AnalyzedProfile> Unvisited() {
 
 TEST(DiffTest, AProfileInWhichNothingWasMeasuredIsNoted) {
   ExpectInEveryForm(Compare(*Unvisited(), *After()), "nothing was measured in the first profile: ");
+  EXPECT_FALSE(Compare(*Unvisited(), *After()).is_measured);
+  EXPECT_TRUE(Compare(*Before(), *After()).is_measured);
 }
 
 TEST(DiffTest, APointWithoutBaselinesIsStillInItsProfile) {
@@ -332,8 +336,21 @@ TEST(DiffTest, EveryFormSaysTheSame) {
   EXPECT_THAT(DiffText(diff, 0), Not(HasSubstr("more:")));
   const std::string markdown = DiffMarkdown(diff, 0);
   EXPECT_THAT(markdown, HasSubstr("| lost | `work.cc:10` | `Work()` |"));
+  EXPECT_THAT(markdown, ::testing::StartsWith(
+                            "### Causal profiles compared: before `a.pb`, after `b.pb`\n\n"));
+  EXPECT_THAT(markdown, HasSubstr("\nGained: making it faster brings more now; lost: less; "));
   const nlohmann::ordered_json json = DiffJson(diff);
   EXPECT_EQ(json["points"][0]["units"][0]["change"], ChangeId(diff.points[0].lines[0].change));
+  EXPECT_EQ(json["schema"], "coz-diff");
+  EXPECT_EQ(json["before"], "a.pb");
+  for (const nlohmann::ordered_json& line : json["points"][0]["units"]) {
+    if (line["line_before"] != 10) continue;
+    EXPECT_EQ(line["file_before"], "/src/app/work.cc");
+    EXPECT_EQ(line["file_after"], "/src/app/work.cc");
+    EXPECT_EQ(line["line_after"], 10);
+    EXPECT_EQ(line["headline_before"]["virtual_speedup"], 0.3);
+    EXPECT_NEAR(line["headline_before"]["program_speedup"]["value"].get<double>(), 0.18, 0.02);
+  }
   EXPECT_NEAR(json["points"][0]["gain"]["value"].get<double>(), 0.3, 0.02);
 }
 

@@ -14,6 +14,7 @@
 #include "coz/report/compare/progress.h"
 #include "coz/report/compare/unit_match.h"
 #include "coz/report/wording/headline.h"
+#include "coz/report/wording/nothing_measured.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/unit_names.h"
 
@@ -102,10 +103,12 @@ class Comparer {
   }
 
  private:
+  static Headline FigureOf(const Said& said) {
+    return said.line != nullptr ? HeadlineOf(*said.line) : HeadlineOfLimit(said.small->gain_limit);
+  }
+
   // The slope of a straight curve says no more than its gain.
-  static std::string Shown(const Said& said) {
-    const Headline headline =
-        said.line != nullptr ? HeadlineOf(*said.line) : HeadlineOfLimit(said.small->gain_limit);
+  static std::string Shown(const Headline& headline) {
     const std::string gain = GainText(headline);
     return headline.beyond.empty() ? gain : absl::StrCat(gain, ", ", headline.beyond);
   }
@@ -115,14 +118,20 @@ class Comparer {
     if (before.is_there()) {
       diff.before_name = before_.table.units[before.unit].Name();
       diff.before_shown = before_names_.Place(before.unit);
-      diff.before_gain = Shown(before);
+      diff.before_headline = FigureOf(before);
+      diff.before_gain = Shown(*diff.before_headline);
+      diff.before_file = before_.table.units[before.unit].file;
+      diff.before_line = before_.table.units[before.unit].line;
       if (before.line != nullptr) diff.before = before.line->slope;
       diff.change = Change::kGone;
     }
     if (after.is_there()) {
       diff.after_name = after_.table.units[after.unit].Name();
       diff.after_shown = after_names_.Place(after.unit);
-      diff.after_gain = Shown(after);
+      diff.after_headline = FigureOf(after);
+      diff.after_gain = Shown(*diff.after_headline);
+      diff.after_file = after_.table.units[after.unit].file;
+      diff.after_line = after_.table.units[after.unit].line;
       if (after.line != nullptr) diff.after = after.line->slope;
       diff.change = Change::kNew;
     }
@@ -215,6 +224,10 @@ ProfileDiff Compare(const AnalyzedProfile& before, const AnalyzedProfile& after)
   const UnitNames names(after.table);
   diff.unit_word = names.word();
   diff.unit_words = names.Plural();
+  for (const AnalyzedProfile* whole : {&before, &after}) {
+    const auto nothing = FindNothingMeasured(whole->profile, whole->table, whole->analysis);
+    diff.is_measured &= !nothing.has_value();
+  }
   Comparer comparer(before, after);
   diff.notes = NotesOn(before, after, comparer.WhyUnclear());
   const bool has_units = !AreOfDifferentUnits(before, after);

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "coz/report/analysis/analyzed_profile.h"
+#include "coz/report/wording/headline.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace coz::report {
@@ -31,12 +32,18 @@ struct LineDiff {
   std::string before_name;  // with its whole path; empty: only in the other profile
   std::string after_name;
   std::string function;
+  std::string before_file;
+  std::string after_file;
+  uint32_t before_line = 0;  // 0: none
+  uint32_t after_line = 0;
   std::string before_shown;  // as the report shows it
   std::string after_shown;
   std::string shown_detail;
   // As the report shows it: "+18 % (17 to 19), nothing more beyond 50 %"; empty: no figure.
   std::string before_gain;
   std::string after_gain;
+  std::optional<Headline> before_headline;
+  std::optional<Headline> after_headline;
   // Slopes, by which `change` is told. Of a unit that was not tried, or that its samples tell of,
   // there is no difference: its gain is somewhere between nothing and the limit.
   std::optional<Estimate> before;
@@ -56,6 +63,7 @@ struct PointDiff {
 };
 
 struct ProfileDiff {
+  bool is_measured = true;  // in both
   std::string before_path;
   std::string after_path;
   // What is tried: "line" and "lines", "function" and "functions"...

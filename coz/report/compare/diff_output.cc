@@ -29,9 +29,27 @@ constexpr int kChangeWidth = 18;
 
 std::string GainOrNone(const std::string& gain) { return gain.empty() ? "–" : gain; }
 
+// Of a unit that is only in one profile it is not known whether the program still has it.
 std::string Words(Change change) {
-  return change == Change::kCannotTell ? std::string(VerdictWord(Verdict::kCannotTell))
-                                       : ChangeId(change);
+  switch (change) {
+    case Change::kCannotTell:
+      return std::string(VerdictWord(Verdict::kCannotTell));
+    case Change::kNew:
+      return "only after";
+    case Change::kGone:
+      return "only before";
+    default:
+      return ChangeId(change);
+  }
+}
+
+// What the words of both tables mean.
+std::string Legend(const ProfileDiff& diff) {
+  return absl::StrCat(
+      "gained: making it faster brings more now; lost: less; only before, only "
+      "after: the other profile has no figure for it; ",
+      GainHead(), ": what the program gains when the ", diff.unit_word,
+      " gets 30 % faster, with its 95 % interval");
 }
 
 std::string Name(const LineDiff& line) {
@@ -92,6 +110,14 @@ Json EstimateJson(const std::optional<Estimate>& estimate) {
   return {{"value", number(estimate->value)},
           {"low", number(estimate->low)},
           {"high", number(estimate->high)}};
+}
+
+// As in `coz report --json`.
+Json HeadlineJson(const std::optional<Headline>& headline) {
+  if (!headline.has_value()) return nullptr;
+  return {{"virtual_speedup", headline->virtual_speedup},
+          {"program_speedup", EstimateJson(headline->program_speedup)},
+          {"beyond", headline->beyond.empty() ? Json() : Json(headline->beyond)}};
 }
 
 std::string WideTable(const ProfileDiff& diff, const PointDiff& point, size_t shown) {
@@ -165,15 +191,15 @@ std::string DiffText(const ProfileDiff& diff, size_t max_lines, int width) {
     if (more != 0) absl::StrAppend(&text, "  and ", more, " more: --lines=0 shows all\n");
   }
   if (!HasUnits(diff)) return text;
-  absl::StrAppend(&text, "\ngained: making it faster brings more now; lost: less; ", GainHead(),
-                  ": what the program gains when the ", diff.unit_word,
-                  " gets 30 % faster, with its 95 % interval\n");
+  absl::StrAppend(&text, "\n", Legend(diff), "\n");
   return text;
 }
 
 std::string DiffMarkdown(const ProfileDiff& diff, size_t max_lines) {
-  std::string text;
-  for (const std::string& note : diff.notes) absl::StrAppend(&text, "Note: ", note, "\n\n");
+  std::string text =
+      absl::StrCat("### Causal profiles compared: before `", Cell(Printable(diff.before_path)),
+                   "`, after `", Cell(Printable(diff.after_path)), "`\n\n");
+  for (const std::string& note : diff.notes) absl::StrAppend(&text, "> note: ", note, "\n\n");
   for (const PointDiff& point : diff.points) {
     absl::StrAppend(&text, "**", Cell(Printable(point.name)), "**: ", Progress(point), "\n\n");
     if (point.lines.empty()) continue;
@@ -190,6 +216,7 @@ std::string DiffMarkdown(const ProfileDiff& diff, size_t max_lines) {
       absl::StrAppend(&text, "\n", more, " more ", diff.unit_words, " are not shown.\n");
     absl::StrAppend(&text, "\n");
   }
+  if (HasUnits(diff)) absl::StrAppend(&text, Capitalized(Legend(diff)), ".\n");
   return text;
 }
 
@@ -199,12 +226,19 @@ Json DiffJson(const ProfileDiff& diff) {
     Json lines = Json::array();
     for (const LineDiff& line : point.lines) {
       const auto name = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+      const auto number = [](uint32_t n) { return n == 0 ? Json() : Json(n); };
       lines.push_back({{"change", ChangeId(line.change)},
                        {"before_name", name(line.before_name)},
                        {"after_name", name(line.after_name)},
                        {"function", line.function},
+                       {"file_before", name(line.before_file)},
+                       {"file_after", name(line.after_file)},
+                       {"line_before", number(line.before_line)},
+                       {"line_after", number(line.after_line)},
                        {"gain_before", name(line.before_gain)},
                        {"gain_after", name(line.after_gain)},
+                       {"headline_before", HeadlineJson(line.before_headline)},
+                       {"headline_after", HeadlineJson(line.after_headline)},
                        {"slope_before", EstimateJson(line.before)},
                        {"slope_after", EstimateJson(line.after)},
                        {"difference", EstimateJson(line.difference)}});
@@ -216,10 +250,13 @@ Json DiffJson(const ProfileDiff& diff) {
                       {"gain", EstimateJson(point.gain)},
                       {"units", lines}});
   }
-  return {
-      {"schema_version", 1},      {"before", diff.before_path},
-      {"after", diff.after_path}, {"note", diff.notes.empty() ? Json() : Json(diff.notes.front())},
-      {"notes", diff.notes},      {"points", points}};
+  return {{"schema", "coz-diff"},
+          {"schema_version", 1},
+          {"before", diff.before_path},
+          {"after", diff.after_path},
+          {"note", diff.notes.empty() ? Json() : Json(diff.notes.front())},
+          {"notes", diff.notes},
+          {"points", points}};
 }
 
 }  // namespace coz::report

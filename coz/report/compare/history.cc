@@ -236,9 +236,13 @@ Json HistoryJson(const History& history) {
   Json entries = Json::array();
   for (const HistoryEntry& entry : history.entries) entries.push_back(EntryJson(entry));
   const Score score = ScoreOf(history);
-  return {{"schema_version", 1},     {"entries", entries},
-          {"held", score.held},      {"mean_error", score.mean_error},
-          {"mean_bias", score.bias}, {"damaged_lines", history.damaged_lines}};
+  return {{"schema", "coz-history"},
+          {"schema_version", 1},
+          {"entries", entries},
+          {"held", score.held},
+          {"mean_error", score.mean_error},
+          {"mean_bias", score.bias},
+          {"damaged_lines", history.damaged_lines}};
 }
 
 }  // namespace coz::report

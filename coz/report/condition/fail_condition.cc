@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdlib>
 #include <optional>
 #include <regex>
 #include <string>
@@ -14,9 +13,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/string_view.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/condition/limit.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/wording/headline.h"
 #include "coz/report/wording/text_layout.h"
@@ -76,12 +75,13 @@ absl::StatusOr<FailCondition> FailCondition::Parse(const std::string& text) {
   condition.figure_ = parts[1] == "gain"    ? Figure::kGain
                       : parts[1] == "slope" ? Figure::kSlope
                                             : Figure::kBest;
-  condition.comparison_ = parts[4];
-  const bool is_above = condition.comparison_[0] == '>';
+  const std::optional<Limit> limit = ParseLimit(parts[4], parts[5]);
+  if (!limit.has_value()) return NotACondition(text);
+  condition.limit_ = *limit;
   condition.bound_ = parts[2] == "value"  ? Bound::kValue
                      : parts[2] == "low"  ? Bound::kLow
                      : parts[2] == "high" ? Bound::kHigh
-                     : is_above           ? Bound::kLow
+                     : limit->IsAbove()   ? Bound::kLow
                                           : Bound::kHigh;
   const std::string names = parts[3];
   for (size_t comma : CommasOutsideOfBrackets(names)) {
@@ -91,16 +91,7 @@ absl::StatusOr<FailCondition> FailCondition::Parse(const std::string& text) {
   if (condition.parted_.empty()) condition.parted_.push_back({"", Trimmed(names)});
   const bool has_units = std::any_of(condition.parted_.begin(), condition.parted_.end(),
                                      [](const Parted& parted) { return !parted.units.empty(); });
-  const std::string number = parts[5];
-  char* end = nullptr;
-  condition.limit_ = strtod(number.c_str(), &end);
-  const absl::string_view behind = absl::StripLeadingAsciiWhitespace(end);
-  const bool percent = behind == "%";
-  if (end == number.c_str() || (!behind.empty() && !percent) || !std::isfinite(condition.limit_) ||
-      !has_units) {
-    return NotACondition(text);
-  }
-  if (percent) condition.limit_ /= 100;
+  if (!has_units) return NotACondition(text);
   return condition;
 }
 
@@ -128,13 +119,6 @@ double FailCondition::BoundOf(const Estimate& e) const {
       return e.high;
   }
   return e.value;
-}
-
-bool FailCondition::Holds(double figure) const {
-  if (comparison_ == ">") return figure > limit_;
-  if (comparison_ == ">=") return figure >= limit_;
-  if (comparison_ == "<") return figure < limit_;
-  return figure <= limit_;
 }
 
 // Where a point fits; else at the first comma, so that what is said of a point that does not fit is
@@ -228,7 +212,7 @@ absl::StatusOr<std::optional<std::string>> FailCondition::Find(const ExperimentT
       if (!MatchesName(units, unit.Name())) continue;
       has_figure = true;
       const double figure = FigureOf(line);
-      if (Holds(figure)) return Sentence(unit, table.points[point->point], figure);
+      if (limit_.Holds(figure)) return Sentence(unit, table.points[point->point], figure);
     }
     for (const LineSetAside& line : point->set_aside) {
       const std::string name = table.units[line.unit].Name();
@@ -237,7 +221,7 @@ absl::StatusOr<std::optional<std::string>> FailCondition::Find(const ExperimentT
       if (line.reason != SetAsideReason::kSmall) set_aside = name;
       has_figure |= line.reason == SetAsideReason::kSmall;
       const double figure = FigureOf(line);
-      if (Holds(figure))
+      if (limit_.Holds(figure))
         return Sentence(table.units[line.unit], table.points[point->point], figure);
     }
   }

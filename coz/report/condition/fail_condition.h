@@ -25,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/condition/limit.h"
 #include "coz/report/wording/typed_name.h"
 
 namespace coz::report {
@@ -48,7 +49,6 @@ class FailCondition {
   // holds.
   double FigureOf(const LineSetAside& line) const;
   double BoundOf(const Estimate& e) const;
-  bool Holds(double figure) const;
   // Where the names that were typed may be parted.
   struct Parted {
     std::string point;  // empty: the most visited
@@ -67,8 +67,7 @@ class FailCondition {
   Figure figure_ = Figure::kSlope;
   Bound bound_ = Bound::kLow;
   std::vector<Parted> parted_;  // one for each comma outside of brackets; at least one
-  std::string comparison_;
-  double limit_ = 0;
+  Limit limit_;
 };
 
 }  // namespace coz::report
