@@ -220,7 +220,7 @@ class PointRenderer {
   std::string Bends(const PointAnalysis& point, size_t shown) const {
     std::string text;
     for (size_t i = 0; i < shown; ++i) {
-      const std::string beyond = BeyondBend(point.lines[i].curve);
+      const std::string beyond = HeadlineOf(point.lines[i]).beyond;
       if (!beyond.empty()) {
         absl::StrAppend(&text, "  ", names_.Place(point.lines[i].unit), ": ", beyond, "\n");
       }

@@ -70,6 +70,14 @@ bool IsOtherwiseAtQuoted(const LineAnalysis& line) {
   return is_shown && (gain > 0) != (line.slope.value > 0);
 }
 
+// Where the gain at the largest speedup is the one that is quoted, it is not said twice.
+std::string AfterQuoted(const LineAnalysis& line, const std::string& beyond) {
+  if (line.curve.points.empty() || beyond != AtTheEnd(line.curve)) return beyond;
+  const double largest = line.curve.points.back().virtual_speedup;
+  const bool is_quoted = std::fabs(QuotedGainOf(line).virtual_speedup - largest) < 1e-9;
+  return is_quoted ? "its way there is hardly known" : beyond;
+}
+
 Estimate Scaled(const Estimate& slope, double speedup) {
   return {slope.value * speedup, slope.low * speedup, slope.high * speedup};
 }
@@ -88,7 +96,7 @@ Headline HeadlineOf(const LineAnalysis& line) {
   const QuotedGain quoted = QuotedGainOf(line);
   headline.virtual_speedup = quoted.virtual_speedup;
   headline.program_speedup = quoted.program_speedup;
-  headline.beyond = BeyondBend(line.curve);
+  headline.beyond = AfterQuoted(line, BeyondBend(line.curve));
   return headline;
 }
 
@@ -114,8 +122,8 @@ std::string GainText(const Headline& headline) {
 std::string ShapeText(const LineAnalysis& line) {
   if (line.by_samples) return "by its samples";
   std::string beyond = BeyondBend(line.curve);
-  if (!beyond.empty()) return beyond;
-  if (IsOtherwiseAtQuoted(line)) return AtTheEnd(line.curve);
+  if (beyond.empty() && IsOtherwiseAtQuoted(line)) beyond = AtTheEnd(line.curve);
+  if (!beyond.empty()) return AfterQuoted(line, beyond);
   const double value =
       std::fabs(line.slope.value) < kLeastSlopeShown ? 0 : line.slope.value;  // no "-0.00"
   return absl::StrFormat("slope %.2f %s", value, PlusMinus(line.slope));

@@ -6,7 +6,8 @@
 //          "30 % faster: +14 % (12 to 15), slope 0.45 ±0.02". Where the place of the bend is known
 //          less well: "gains less beyond about 30 to 60 %". Where it is not known at all, or
 //          whether there is a bend, the gain at the largest speedup tried:
-//          "at 100 %: +27 % (22 to 31)". Of a line whose samples alone tell that it brings
+//          "at 100 %: +27 % (22 to 31)"; where that is what is quoted already,
+//          "its way there is hardly known". Of a line whose samples alone tell that it brings
 //          nothing: "30 % faster: at most 1 %, by its samples". UTF-8
 // Units    fractions; text in percent
 // Errors   none; "(? to ?)" is left out where an interval is unknown

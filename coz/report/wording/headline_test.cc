@@ -78,6 +78,14 @@ TEST(HeadlineTest, APlaceThatIsNotKnownIsNotNamed) {
   EXPECT_EQ(ShapeText(LineWithBendBetween(0.7, 1)), "at 100 %: +30 % (29 to 31)");
 }
 
+// A gain at 30 %, though it is said to be slower: the end is quoted.
+TEST(HeadlineTest, TheEndIsNotSaidTwice) {
+  LineAnalysis line = LineWithBendBetween(0.25, 0.75, -1.6);
+  line.verdict = Verdict::kSlower;
+  EXPECT_EQ(HeadlineText(line), "100 % faster: -50 % (-51 to -49), its way there is hardly known");
+  EXPECT_EQ(HeadlineOf(line).beyond, "its way there is hardly known");
+}
+
 TEST(HeadlineTest, ThePlaceOfABendIsSaidAsFarAsItIsKnown) {
   EXPECT_EQ(PlaceOfBend(Line(0.6, 0.5, 0).curve), "50 % (45 to 55)");
   EXPECT_EQ(PlaceOfBend(LineWithBendBetween(0.32, 0.58).curve), "30 to 60 %");

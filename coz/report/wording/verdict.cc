@@ -56,8 +56,7 @@ std::string Effect(const LineAnalysis& line, double speedup, const PointRow& poi
 }
 
 // The same as a clause; "" where the line goes on as it began.
-std::string Beyond(const Curve& curve) {
-  const std::string beyond = BeyondBend(curve);
+std::string Clause(const std::string& beyond) {
   return beyond.empty() ? "" : absl::StrCat("; ", beyond);
 }
 
@@ -171,14 +170,16 @@ std::string SentenceOfSureRun(const LineAnalysis& line, const PointRow& point,
   const Curve& curve = line.curve;
   switch (line.verdict) {
     case Verdict::kFaster:
-      return absl::StrCat(Effect(line, HeadlineOf(line).virtual_speedup, point), Beyond(curve));
+      return absl::StrCat(Effect(line, HeadlineOf(line).virtual_speedup, point),
+                          Clause(HeadlineOf(line).beyond));
     case Verdict::kSlower:
       return absl::StrCat("speeding this up hurts, as by ", WhatMayHurt(point), "; ",
                           Effect(line, HeadlineOf(line).virtual_speedup, point));
     case Verdict::kNoEffect:
       // Gain and loss can add up to a slope of nothing.
       if (curve.bend.has_value() && curve.At(curve.bend->virtual_speedup).low > 0) {
-        return absl::StrCat(Effect(line, curve.bend->virtual_speedup, point), Beyond(curve));
+        return absl::StrCat(Effect(line, curve.bend->virtual_speedup, point),
+                            Clause(BeyondBend(curve)));
       }
       return NoGain(line, point);
     case Verdict::kCannotTell:
