@@ -30,8 +30,7 @@ class OutputFile {
   // `stream` may be nullptr.
   static absl::StatusOr<OutputFile> Create(const std::string& path, std::ostream* stream) {
     OutputFile file(path, stream);
-    if (stream == nullptr && !file.file_.Open(path))
-      return ProfileWriteError("create", path, errno);
+    if (stream == nullptr && !file.file_.Open(path)) return MergeWriteError("create", path, errno);
     return file;
   }
 
@@ -42,7 +41,7 @@ class OutputFile {
 
   absl::Status Finish() {
     if (absl::Status status = Flush(); !status.ok() || stream_ != nullptr) return status;
-    return file_.Finish() ? absl::OkStatus() : ProfileWriteError("write", path_, errno);
+    return file_.Finish() ? absl::OkStatus() : MergeWriteError("write", path_, errno);
   }
 
   uint64_t bytes() const { return bytes_; }
@@ -54,7 +53,7 @@ class OutputFile {
     if (stream_ != nullptr) {
       stream_->write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
     } else if (!file_.Write(buffer_)) {
-      return ProfileWriteError("write", path_, errno);
+      return MergeWriteError("write", path_, errno);
     }
     bytes_ += buffer_.size();
     buffer_.clear();

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -51,7 +52,9 @@ const char* Slash(const std::string& folder) {
   return folder.empty() || folder.back() != '/' ? "/" : "";
 }
 
-std::string NextForWriting(const std::string& path, int error) {
+// `writer` is the command that writes, with the options that it is given.
+std::string NextForWriting(const std::string& path, int error,
+                           absl::FunctionRef<std::string(const std::string&)> writer) {
   switch (error) {
     case ENOENT:
     case ENOTDIR:
@@ -59,23 +62,20 @@ std::string NextForWriting(const std::string& path, int error) {
         return absl::StrCat(
             "the current folder has been deleted; go to another with `cd /tmp`, or "
             "name a file elsewhere with `",
-            ProfilingCommand("-o /tmp/profile.pb"), "`");
+            writer("-o /tmp/profile.pb"), "`");
       }
       return absl::StrCat("make its folder with `mkdir -p ", Folder(path),
-                          "`, or name another file with `", ProfilingCommand("-o FILE"), "`");
+                          "`, or name another file with `", writer("-o FILE"), "`");
     case EISDIR:
       return absl::StrCat("name a file in it with `",
-                          ProfilingCommand(absl::StrCat("-o ", path, Slash(path), "profile.pb")),
-                          "`");
+                          writer(absl::StrCat("-o ", path, Slash(path), "profile.pb")), "`");
     case ENOSPC:
     case EDQUOT:
-      return absl::StrCat("free some space, or write elsewhere with `", ProfilingCommand("-o FILE"),
-                          "`");
+      return absl::StrCat("free some space, or write elsewhere with `", writer("-o FILE"), "`");
     case EFBIG:
       return "allow larger files with `ulimit -f unlimited`";
     default:
-      return absl::StrCat("name a file that you may write with `", ProfilingCommand("-o FILE"),
-                          "`");
+      return absl::StrCat("name a file that you may write with `", writer("-o FILE"), "`");
   }
 }
 
@@ -102,10 +102,24 @@ std::string Sentence(absl::string_view tried, const std::string& path, int error
 }  // namespace
 
 absl::Status ProfileWriteError(absl::string_view tried, const std::string& path, int error) {
-  return absl::Status(CodeOf(error), Sentence(tried, path, error, NextForWriting(path, error)));
+  return absl::Status(CodeOf(error),
+                      Sentence(tried, path, error, NextForWriting(path, error, ProfilingCommand)));
+}
+
+absl::Status MergeWriteError(absl::string_view tried, const std::string& path, int error) {
+  const auto merge = [](const std::string& options) {
+    return absl::StrCat("coz merge PROFILES ", options);
+  };
+  return absl::Status(CodeOf(error),
+                      Sentence(tried, path, error, NextForWriting(path, error, merge)));
 }
 
 absl::Status ProfileReadError(absl::string_view tried, const std::string& path, int error) {
+  if (path == "-") {
+    return absl::Status(CodeOf(error),
+                        Sentence(tried, "on standard input", error,
+                                 "put one there, e.g. with `coz report - < profile.pb`"));
+  }
   return absl::Status(CodeOf(error), Sentence(tried, path, error, NextForReading(path, error)));
 }
 

@@ -19,6 +19,8 @@ namespace coz::report {
 // `tried` is a verb, e.g. "write"; the sentence is "cannot <tried> the profile <path>: <errno
 // text>; <next>".
 absl::Status ProfileWriteError(absl::string_view tried, const std::string& path, int error);
+// Of `coz merge`.
+absl::Status MergeWriteError(absl::string_view tried, const std::string& path, int error);
 absl::Status ProfileReadError(absl::string_view tried, const std::string& path, int error);
 
 }  // namespace coz::report
