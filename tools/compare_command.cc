@@ -141,9 +141,13 @@ absl::Status VerifyLine(const CompareArguments& arguments) {
     json.push_back(report::VerificationJson(verification));
     // The score is of predictions that were tested.
     if (!arguments.record || !report::IsOutcome(verification.outcome)) continue;
-    absl::Status status = report::AppendHistory(
+    const absl::StatusOr<bool> is_new = report::AppendHistory(
         arguments.history, {static_cast<int64_t>(time(nullptr)), verification});
-    if (!status.ok()) return status;
+    if (!is_new.ok()) return is_new.status();
+    if (!*is_new) {
+      Say(absl::StrFormat("note: this outcome is in %s already, and counts once",
+                          arguments.history));
+    }
   }
   if (arguments.json) {
     const nlohmann::ordered_json whole = {

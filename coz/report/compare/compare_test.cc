@@ -1,4 +1,7 @@
 // Profiles of programs whose change is known.
+#include <signal.h>
+#include <sys/resource.h>
+
 #include <cstdio>
 #include <fstream>
 #include <utility>
@@ -734,6 +737,52 @@ TEST_F(HistoryTest, EntriesReadBackAndAreScored) {
   EXPECT_EQ(HistoryJson(*history)["held"], 1);
 }
 
+TEST_F(HistoryTest, OnePairOfProfilesCountsOnce) {
+  HistoryEntry entry;
+  entry.time_s = 1700000000;
+  entry.verification.line = "a.cc:1";
+  entry.verification.point = "p";
+  entry.verification.line_speedup = {0.5123456789012345, 0.4, 0.6};
+  entry.verification.predicted = {1.0 / 3, 0.25, 0.35};
+  entry.verification.happened = {0.28, 0.26, 0.30};
+  EXPECT_TRUE(AppendHistory(path_, entry).value());
+  entry.time_s += 60;
+  EXPECT_FALSE(AppendHistory(path_, entry).value());
+  EXPECT_EQ(ReadHistory(path_)->entries.size(), 1u);
+  entry.verification.point = "q";
+  EXPECT_TRUE(AppendHistory(path_, entry).value());
+  // Two branches may have recorded it.
+  std::ostringstream lines;
+  lines << std::ifstream(path_).rdbuf();
+  std::ofstream(path_, std::ios::app) << lines.str();
+  const auto history = ReadHistory(path_);
+  ASSERT_TRUE(history.ok()) << history.status();
+  EXPECT_EQ(history->entries.size(), 2u);
+  EXPECT_EQ(history->repeated_lines, 2u);
+  EXPECT_THAT(HistoryText(*history), HasSubstr("which counts once: 2\n2 of 2 predictions held"));
+}
+
+TEST_F(HistoryTest, WithoutEntriesThereIsNoMeanError) {
+  const nlohmann::ordered_json json = HistoryJson(History());
+  EXPECT_TRUE(json["mean_error"].is_null());
+  EXPECT_TRUE(json["mean_bias"].is_null());
+  EXPECT_EQ(json["held"], 0);
+}
+
+// As on a full disk: the file can be opened and takes nothing.
+TEST_F(HistoryTest, WhatCannotBeWrittenIsToldWithWhatHelps) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit none = {0, before.rlim_max};
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
+  const absl::Status status = AppendHistory(path_, HistoryEntry()).status();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, handler);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr(": File too large; name a file that you may write with --history FILE"));
+}
+
 TEST_F(HistoryTest, OnANarrowTerminalAnEntryHasTwoRows) {
   History history;
   HistoryEntry entry;
@@ -772,7 +821,7 @@ TEST_F(HistoryTest, AFileThatIsNoHistoryIsNeitherReadNorChanged) {
   const std::string text = "dear diary\nnothing happened";
   std::ofstream(path_) << text;
   EXPECT_THAT(std::string(ReadHistory(path_).status().message()), HasSubstr("is no history"));
-  EXPECT_THAT(std::string(AppendHistory(path_, HistoryEntry()).message()),
+  EXPECT_THAT(std::string(AppendHistory(path_, HistoryEntry()).status().message()),
               HasSubstr("is no history"));
   std::ostringstream left;
   left << std::ifstream(path_).rdbuf();
@@ -782,7 +831,7 @@ TEST_F(HistoryTest, AFileThatIsNoHistoryIsNeitherReadNorChanged) {
 TEST_F(HistoryTest, AFolderIsNoHistory) {
   EXPECT_THAT(std::string(ReadHistory(::testing::TempDir()).status().message()),
               HasSubstr("Is a directory"));
-  EXPECT_THAT(std::string(AppendHistory(::testing::TempDir(), HistoryEntry()).message()),
+  EXPECT_THAT(std::string(AppendHistory(::testing::TempDir(), HistoryEntry()).status().message()),
               HasSubstr("Is a directory"));
 }
 

@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -26,12 +27,23 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kHistoryNameWidth = 40;
 
-absl::Status FileError(const char* tried, const std::string& path, int error) {
+absl::Status FileError(const char* tried, const std::string& path, int error, const char* next) {
   return absl::Status(
       absl::ErrnoToStatusCode(error),
-      absl::StrFormat("cannot %s the history %s: %s; outcomes are put into one by `coz verify "
-                      "BEFORE.pb AFTER.pb --line FILE:LINE --record --history FILE`",
-                      tried, path, strerror(error)));
+      absl::StrFormat("cannot %s the history %s: %s; %s", tried, path, strerror(error), next));
+}
+
+absl::Status ReadError(const char* tried, const std::string& path, int error) {
+  return FileError(tried, path, error,
+                   "outcomes are put into one by `coz verify BEFORE.pb AFTER.pb --line FILE:LINE "
+                   "--record --history FILE`");
+}
+
+absl::Status WriteError(const char* tried, const std::string& path, int error) {
+  return FileError(tried, path, error,
+                   error == ENOSPC || error == EDQUOT
+                       ? "free some space, or name a file elsewhere with --history FILE"
+                       : "name a file that you may write with --history FILE");
 }
 
 absl::Status NoHistory(const std::string& path) {
@@ -164,6 +176,17 @@ Score ScoreOf(const History& history) {
   return score;
 }
 
+bool AreSame(const Estimate& a, const Estimate& b) { return a.value == b.value; }
+
+// The same two profiles give the same figures, to the last digit, and no others do.
+bool IsIn(const History& history, const Verification& v) {
+  return std::any_of(history.entries.begin(), history.entries.end(), [&](const HistoryEntry& one) {
+    const Verification& w = one.verification;
+    return w.line == v.line && w.point == v.point && AreSame(w.line_speedup, v.line_speedup) &&
+           AreSame(w.predicted, v.predicted) && AreSame(w.happened, v.happened);
+  });
+}
+
 Json EntryJson(const HistoryEntry& entry) {
   Json json = {{"time_s", entry.time_s}};
   json.update(VerificationJson(entry.verification));
@@ -172,19 +195,20 @@ Json EntryJson(const HistoryEntry& entry) {
 
 }  // namespace
 
-absl::Status AppendHistory(const std::string& path, const HistoryEntry& entry) {
+absl::StatusOr<bool> AppendHistory(const std::string& path, const HistoryEntry& entry) {
   // A profile that was named by mistake would be spoilt.
   const absl::StatusOr<History> earlier = ReadHistory(path);
   if (!earlier.ok() && !absl::IsNotFound(earlier.status())) return earlier.status();
+  if (earlier.ok() && IsIn(*earlier, entry.verification)) return false;
   const UniqueFd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
-  if (!fd.ok()) return FileError("open", path, errno);
+  if (!fd.ok()) return WriteError("open", path, errno);
   const std::string line =
       absl::StrCat(EntryJson(entry).dump(-1, ' ', true, Json::error_handler_t::replace), "\n");
   // One write, so that lines of two commands do not mix.
-  if (write(fd.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-    return FileError("write", path, errno);
-  }
-  return absl::OkStatus();
+  const ssize_t written = write(fd.get(), line.data(), line.size());
+  if (written < 0) return WriteError("write", path, errno);
+  if (static_cast<size_t>(written) != line.size()) return WriteError("write", path, ENOSPC);
+  return true;
 }
 
 History ParseHistory(std::istream& lines) {
@@ -193,7 +217,11 @@ History ParseHistory(std::istream& lines) {
   while (std::getline(lines, line)) {
     if (line.empty()) continue;
     if (std::optional<HistoryEntry> entry = ParseEntry(line)) {
-      history.entries.push_back(*std::move(entry));
+      if (IsIn(history, entry->verification)) {
+        ++history.repeated_lines;
+      } else {
+        history.entries.push_back(*std::move(entry));
+      }
     } else {
       ++history.damaged_lines;
     }
@@ -203,11 +231,11 @@ History ParseHistory(std::istream& lines) {
 
 absl::StatusOr<History> ReadHistory(const std::string& path) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return FileError("read", path, EISDIR);
+  if (std::filesystem::is_directory(path, error)) return ReadError("read", path, EISDIR);
   std::ifstream file(path);
-  if (!file) return FileError("open", path, errno);
+  if (!file) return ReadError("open", path, errno);
   History history = ParseHistory(file);
-  if (file.bad()) return FileError("read", path, EIO);
+  if (file.bad()) return ReadError("read", path, EIO);
   if (history.entries.empty() && history.damaged_lines != 0) return NoHistory(path);
   return history;
 }
@@ -217,6 +245,10 @@ std::string HistoryText(const History& history, int width) {
   if (history.damaged_lines != 0) {
     absl::StrAppendFormat(&text, "note: lines that are no entries of a history: %d\n",
                           history.damaged_lines);
+  }
+  if (history.repeated_lines != 0) {
+    absl::StrAppendFormat(&text, "note: lines that repeat an entry, which counts once: %d\n",
+                          history.repeated_lines);
   }
   if (history.entries.empty()) {
     return absl::StrCat(text,
@@ -236,13 +268,16 @@ Json HistoryJson(const History& history) {
   Json entries = Json::array();
   for (const HistoryEntry& entry : history.entries) entries.push_back(EntryJson(entry));
   const Score score = ScoreOf(history);
+  // Of no entries there is no mean.
+  const bool has_entries = !history.entries.empty();
   return {{"schema", "coz-history"},
           {"schema_version", 1},
           {"entries", entries},
           {"held", score.held},
-          {"mean_error", score.mean_error},
-          {"mean_bias", score.bias},
-          {"damaged_lines", history.damaged_lines}};
+          {"mean_error", has_entries ? Json(score.mean_error) : Json()},
+          {"mean_bias", has_entries ? Json(score.bias) : Json()},
+          {"damaged_lines", history.damaged_lines},
+          {"repeated_lines", history.repeated_lines}};
 }
 
 }  // namespace coz::report

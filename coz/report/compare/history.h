@@ -30,9 +30,11 @@ struct HistoryEntry {
 struct History {
   std::vector<HistoryEntry> entries;
   uint64_t damaged_lines = 0;
+  uint64_t repeated_lines = 0;  // of entries before them; left out
 };
 
-absl::Status AppendHistory(const std::string& path, const HistoryEntry& entry);
+// False where it is in the file already: of the same two profiles, whenever it was recorded.
+absl::StatusOr<bool> AppendHistory(const std::string& path, const HistoryEntry& entry);
 absl::StatusOr<History> ReadHistory(const std::string& path);
 History ParseHistory(std::istream& lines);
 
