@@ -105,7 +105,7 @@ std::string Advice(const PointAnalysis& point, const LineSetAside& first,
   }
   const profile::Options options =
       profile.session_size() == 0 ? profile::Options() : profile.session(0).options();
-  const std::string more = HowToGoOn(options, profile, path);
+  std::string more = HowToGoOn(options, profile, path);
   const size_t unit = MostOpenUnit(point, first, names, {{}, table.run_time_ns, &profile});
   // A line that was never sampled cannot be sped up alone either.
   if (!names.IsLine(unit) || names.ShareOf(unit) == 0) return more;
