@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "coz/base/command_name.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/analyzed_profile.h"
@@ -57,21 +58,29 @@ absl::StatusOr<std::vector<FailCondition>> ParseConditions(const ReportOptions& 
   return conditions;
 }
 
-// ABORTED with the sentence of the first that holds.
-absl::Status FirstThatHolds(const std::vector<FailCondition>& conditions,
-                            const ReportOptions& options, const profile::Profile& profile,
-                            const ExperimentTable& table, const Analysis& analysis) {
+// ABORTED with a sentence for each that holds, whatever the others do; else the errors of those that
+// fit nothing.
+absl::Status JudgeConditions(const std::vector<FailCondition>& conditions,
+                             const ReportOptions& options, const profile::Profile& profile,
+                             const ExperimentTable& table, const Analysis& analysis) {
   const Suggest nothing = [](const std::string&, const std::vector<std::string>&) { return ""; };
+  std::vector<std::string> sentences;
+  std::vector<std::string> errors;
+  absl::Status first_error;
   for (const FailCondition& condition : conditions) {
     const auto found =
         condition.Find(table, analysis, options.suggest != nullptr ? options.suggest : nothing);
     if (!found.ok()) {
-      return absl::Status(found.status().code(),
-                          WithItsCommand(std::string(found.status().message()), profile));
+      first_error.Update(found.status());
+      errors.push_back(WithItsCommand(std::string(found.status().message()), profile));
+    } else if (found->has_value()) {
+      sentences.push_back(**found);
     }
-    if (found->has_value()) return absl::AbortedError(**found);
   }
-  return absl::OkStatus();
+  const bool holds = !sentences.empty();
+  sentences.insert(sentences.end(), errors.begin(), errors.end());
+  const std::string text = absl::StrJoin(sentences, "; also, ");
+  return holds ? absl::AbortedError(text) : absl::Status(first_error.code(), text);
 }
 
 void PrintThreads(const profile::Profile& profile, const ReportOptions& options,
@@ -143,7 +152,7 @@ absl::Status RunReport(const ReportOptions& options, std::ostream& out, bool* me
   } else if (options.apis) {
     PrintApis(profile, options, out);
   } else if (options.by.has_value()) {
-    const absl::Status held = FirstThatHolds(*conditions, options, profile, table, analysis);
+    const absl::Status held = JudgeConditions(*conditions, options, profile, table, analysis);
     PrintGroups(whole->get(), options, out);
     const absl::Status status = Finish(out);
     return status.ok() ? held : status;
@@ -160,7 +169,7 @@ absl::Status RunReport(const ReportOptions& options, std::ostream& out, bool* me
     out << Fitted(text, options.text);
   }
   absl::Status status = Finish(out);
-  return status.ok() ? FirstThatHolds(*conditions, options, profile, table, analysis) : status;
+  return status.ok() ? JudgeConditions(*conditions, options, profile, table, analysis) : status;
 }
 
 std::string Fitted(const std::string& text, const TextOptions& options) {

@@ -120,6 +120,23 @@ TEST(ReportTest, AConditionThatHoldsAbortsAfterTheReport) {
   EXPECT_EQ(RunReport(options, out).code(), absl::StatusCode::kNotFound);
 }
 
+TEST(ReportTest, OrderOfConditionsChangesNothing) {
+  const std::string holds = "slope(parse.cc:41) > 0.3";
+  const std::string fits_nothing = "slope(nowhere.cc:*) > 0";
+  ReportOptions options;
+  options.path = Save(FourLines());
+  for (const auto& texts : std::vector<std::vector<std::string>>{
+           {holds, fits_nothing}, {fits_nothing, holds}, {holds, "gain(parse.cc:41) > 0"}}) {
+    options.fail_if = texts;
+    std::ostringstream out;
+    const absl::Status status = RunReport(options, out);
+    EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+    for (const std::string& text : texts) {
+      EXPECT_THAT(std::string(status.message()), HasSubstr("--fail-if='" + text + "' "));
+    }
+  }
+}
+
 TEST(ReportTest, WithoutFiguresNoConditionIsAnError) {
   profile::Profile profile = FourLines();
   profile.clear_experiment();
