@@ -60,6 +60,29 @@ std::vector<size_t> CommasOutsideOfBrackets(const std::string& names) {
   return commas;
 }
 
+// Where the argument list of a function begins; npos: it has none. Brackets of
+// "(anonymous namespace)", "operator()" and of templates are part of the name.
+size_t ArgumentsBegin(const std::string& function) {
+  const size_t end = function.rfind(')');
+  if (end == std::string::npos) return end;
+  int depth = 0;
+  for (size_t i = end + 1; i-- > 0;) {
+    if (function[i] == ')') ++depth;
+    if (function[i] == '(' && --depth == 0) return i;
+  }
+  return std::string::npos;
+}
+
+// Of a function also its name alone, and the place of it that reports show.
+bool FitsUnit(const std::string& units, const UnitRow& unit) {
+  if (MatchesName(units, unit.Name())) return true;
+  if (unit.kind != profile::UNIT_KIND_FUNCTION) return false;
+  const std::string group = unit.thread_group.empty() ? "" : absl::StrCat("@", unit.thread_group);
+  const std::string alone = unit.function.substr(0, ArgumentsBegin(unit.function));
+  if (MatchesName(units, absl::StrCat(alone, group))) return true;
+  return !unit.file.empty() && MatchesName(units, absl::StrCat(unit.file, ":", unit.line, group));
+}
+
 }  // namespace
 
 absl::StatusOr<FailCondition> FailCondition::Parse(const std::string& text) {
@@ -209,7 +232,7 @@ absl::StatusOr<std::optional<std::string>> FailCondition::Find(const ExperimentT
     for (const LineAnalysis& line : point->lines) {
       const UnitRow& unit = table.units[line.unit];
       names.push_back(unit.Name());
-      if (!MatchesName(units, unit.Name())) continue;
+      if (!FitsUnit(units, unit)) continue;
       has_figure = true;
       const double figure = FigureOf(line);
       if (limit_.Holds(figure)) return Sentence(unit, table.points[point->point], figure);
@@ -217,7 +240,7 @@ absl::StatusOr<std::optional<std::string>> FailCondition::Find(const ExperimentT
     for (const LineSetAside& line : point->set_aside) {
       const std::string name = table.units[line.unit].Name();
       names.push_back(name);
-      if (!MatchesName(units, name)) continue;
+      if (!FitsUnit(units, table.units[line.unit])) continue;
       if (line.reason != SetAsideReason::kSmall) set_aside = name;
       has_figure |= line.reason == SetAsideReason::kSmall;
       const double figure = FigureOf(line);

@@ -125,6 +125,19 @@ TEST_F(FailConditionTest, OfFunctionsItSaysThatTheUnitsAreLines) {
   }
 }
 
+TEST_F(FailConditionTest, FunctionsFitAsTheReportShowsThem) {
+  for (UnitRow& unit : table_.units) unit.kind = profile::UNIT_KIND_FUNCTION;
+  table_.units[0].function = "(anonymous namespace)::Parser::Split(void (*)(int), char)";
+  for (const char* units : {"Parser::Split", "Parser::Split(…)", "Split", "server.cc:*",
+                            "server.cc:12", "Parser::Split(void (*)(int), char)"}) {
+    EXPECT_THAT(Find(std::string("gain(") + units + ") > 10%"), HasSubstr("Parser::Split("))
+        << units;
+  }
+  for (const char* units : {"Parser::Spli", "erver.cc:*", "Parser"}) {
+    EXPECT_THAT(Find(std::string("gain(") + units + ") > 10%"), HasSubstr("fits nothing")) << units;
+  }
+}
+
 TEST_F(FailConditionTest, WhatIsNoConditionIsAnError) {
   for (const char* text : {"", "slope", "slope() > 1", "slope(a) > x", "slope(a) = 1",
                            "speed(a) > 1", "slope(a) > 1 x", "slope(a) > % 1", "slope(a) > 1 % %",

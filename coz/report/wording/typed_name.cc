@@ -3,14 +3,16 @@
 #include <fnmatch.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 namespace coz::report {
 namespace {
 
-// Only '*' is a wildcard. The other wildcards of fnmatch are ordinary characters in names.
+// Only '*' is a wildcard, and the sign with which reports shorten names. The other wildcards of
+// fnmatch are ordinary characters in names.
 std::string Escaped(const std::string& pattern) {
   std::string result;
-  for (char c : pattern) {
+  for (char c : absl::StrReplaceAll(pattern, {{"…", "*"}})) {
     if (c == '?' || c == '[' || c == '\\') result.push_back('\\');
     result.push_back(c);
   }

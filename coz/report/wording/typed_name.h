@@ -1,7 +1,8 @@
 // Names as users type them: which names of the profile they fit, and what to suggest where none
 // fits.
 //
-// Shape    '*' in a pattern stands for any characters. Folders or namespaces in front of a name may
+// Shape    '*' in a pattern stands for any characters, and so does '…', with which reports shorten
+//          names. Folders or namespaces in front of a name may
 //          be left out: `server.cc:12` fits /src/app/server.cc:12, `Run()` fits app::Run()
 // Units    none
 // Errors   none

@@ -20,6 +20,12 @@ TEST(TypedNameTest, StarStandsForAnyCharacters) {
   EXPECT_FALSE(MatchesName("server.cc:*", "/src/app/lock.cc:12"));
 }
 
+TEST(TypedNameTest, NamesFitAsReportsShortenThem) {
+  EXPECT_TRUE(MatchesName("Parser::Split(…)", "app::Parser::Split(std::string, int)"));
+  EXPECT_TRUE(MatchesName("queue<…>::push(…)", "app::queue<int>::push(int)"));
+  EXPECT_FALSE(MatchesName("Parser::Split(…)", "Parser::SplitAll(int)"));
+}
+
 TEST(TypedNameTest, OtherWildcardsAreOrdinaryCharacters) {
   EXPECT_TRUE(MatchesName("operator[](*)", "V::operator[](int)"));
   EXPECT_FALSE(MatchesName("operator[a](int)", "operatora(int)"));
