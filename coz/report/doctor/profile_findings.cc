@@ -115,6 +115,7 @@ struct Lacking {
   size_t undecided = 0;
   double undecided_share = 0;  // of samples
   double more_s = 0;           // for all that a longer run can tell
+  double first_s = 0;          // for the one of them that lacks least
   bool some_never = false;
 };
 
@@ -128,7 +129,9 @@ Lacking FindLacking(const AnalyzedProfile& profile, const PointAnalysis& point) 
     ++lacking.undecided;
     lacking.undecided_share += share;
     if (more.has_value()) {
-      lacking.more_s = std::max(lacking.more_s, static_cast<double>(*more) / 1e9);
+      const double more_s = static_cast<double>(*more) / 1e9;
+      lacking.first_s = lacking.more_s == 0 ? more_s : std::min(lacking.first_s, more_s);
+      lacking.more_s = std::max(lacking.more_s, more_s);
     } else {
       lacking.some_never = true;
     }
@@ -150,13 +153,22 @@ Lacking FindLacking(const AnalyzedProfile& profile, const PointAnalysis& point) 
   return lacking;
 }
 
-// Of a program that ends soon; else 0.
-uint32_t RunsFor(double seconds, const profile::Profile& profile) {
-  constexpr double kSoonS = 30;
+// A run that adds so much: as many runs as that takes, where the program ends before, and none of
+// them cut short.
+std::string CommandToAddSeconds(double seconds, const std::string& path,
+                                const profile::Profile& profile) {
   constexpr double kMostRuns = 1000;
+  profile::Session session =
+      profile.session_size() == 0 ? profile::Session() : *profile.session().rbegin();
+  const uint64_t duration_ns = session.options().duration_ns();
+  if (duration_ns != 0) {
+    const auto wanted_ns = static_cast<uint64_t>(std::ceil(seconds) * 1e9);
+    session.mutable_options()->set_duration_ns(std::max(duration_ns, wanted_ns));
+  }
   const double run_s = SecondsUntilItEnds(profile);
-  if (run_s <= 0 || run_s > kSoonS) return 0;
-  return static_cast<uint32_t>(std::clamp(std::ceil(seconds / run_s), 2.0, kMostRuns));
+  const double runs =
+      run_s > 0 && seconds > run_s ? std::clamp(std::ceil(seconds / run_s), 2.0, kMostRuns) : 0;
+  return CommandToAdd(path, static_cast<uint32_t>(runs), session);
 }
 
 // Of the most visited point.
@@ -183,15 +195,18 @@ void AddLength(const AnalyzedProfile& profile, const std::string& path,
                          "mend what the other findings name, and profile again"});
     return;
   }
-  const profile::Session session = profile.profile.session_size() == 0
-                                       ? profile::Session()
-                                       : *profile.profile.session().rbegin();
+  // For all of them a program may have to run for days; the first is worth a run of its own.
+  constexpr double kLongS = 3600;
+  const bool is_long = lacking.more_s > kLongS && lacking.first_s < lacking.more_s;
+  const std::string first =
+      is_long ? absl::StrCat(" for all, ", InWords(lacking.first_s), " for the first of them") : "";
   findings->push_back(
       {Grade::kWarning, "length",
-       absl::StrCat(what, ": too short by about ", InWords(lacking.more_s),
+       absl::StrCat(what, ": too short by about ", InWords(lacking.more_s), first,
                     lacking.some_never ? " for those that a longer run can tell" : ""),
        absl::StrCat("to add to it: ",
-                    CommandToAdd(path, RunsFor(lacking.more_s, profile.profile), session))});
+                    CommandToAddSeconds(is_long ? lacking.first_s : lacking.more_s, path,
+                                        profile.profile))});
 }
 
 }  // namespace

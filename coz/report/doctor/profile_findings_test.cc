@@ -73,6 +73,19 @@ TEST(ProfileFindingsTest, ShortProfileSaysHowToAddToIt) {
               HasSubstr("coz run --append -o 'a profile.pb' --sampling-period=1 --repeat=3 --- "));
 }
 
+// What is advised must be able to give what lacks.
+TEST(ProfileFindingsTest, DurationOfWhatIsAddedSuffices) {
+  profile::Profile profile = Made(4);
+  profile.mutable_session(0)->mutable_options()->set_duration_ns(1'000'000'000);
+  profile.mutable_session_end(0)->set_reason(profile::END_REASON_DURATION_REACHED);
+  const std::string remedy = Of(Findings(profile), "length").remedy;
+  const std::string option = "--duration=";
+  const size_t place = remedy.find(option);
+  ASSERT_NE(place, std::string::npos) << remedy;
+  EXPECT_GT(std::stod(remedy.substr(place + option.size())), 1) << remedy;
+  EXPECT_THAT(remedy, HasSubstr("--append"));
+}
+
 TEST(ProfileFindingsTest, WithoutVisitsNothingWasMeasured) {
   profile::Profile profile = Made(10);
   for (profile::Experiment& experiment : *profile.mutable_experiment()) {
