@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -24,6 +25,7 @@
 #include "coz/report/doctor/finding.h"
 #include "coz/report/doctor/profile_findings.h"
 #include "coz/report/report.h"
+#include "coz/report/wording/text_layout.h"
 #include "coz/sourcemap/binary_info.h"
 #include "coz/supervisor/doctor/machine_facts.h"
 #include "coz/supervisor/doctor/machine_findings.h"
@@ -48,6 +50,8 @@ struct DoctorArguments {
 // A profile has no other mark than its name, and that it is one; programs have many.
 bool IsProfile(const std::string& path) {
   std::error_code error;
+  // No program has such a name, so a profile was meant, and reading says that there is none.
+  if (absl::EndsWith(path, ".pb") && !std::filesystem::exists(path, error)) return true;
   // A pipe would have to be waited for.
   if (!std::filesystem::is_regular_file(path, error) || access(path.c_str(), R_OK) != 0) {
     return false;
@@ -189,13 +193,34 @@ absl::StatusOr<std::vector<report::FindingGroup>> Look(const DoctorArguments& ar
   return groups;
 }
 
-void Execute(const DoctorArguments& arguments, int* exit_status) {
+// Behind a program, words are its own; a profile has none.
+absl::Status TakeOptionsBehindProfile(DoctorArguments* arguments) {
+  for (size_t i = 1; i < arguments->words.size(); ++i) {
+    const std::string& word = arguments->words[i];
+    if (word != "--json") {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("coz doctor has no use for %s behind the profile %s; look with: coz "
+                          "doctor --help",
+                          report::Printable(word), report::Printable(arguments->words.front())));
+    }
+    arguments->json = true;
+  }
+  return absl::OkStatus();
+}
+
+void Execute(DoctorArguments arguments, int* exit_status) {
   if (arguments.pid != 0 && !arguments.words.empty()) {
     *exit_status = ReportUsage(absl::InvalidArgumentError(
         "--pid names a process that runs already; leave the program out"));
     return;
   }
   const bool is_profile = !arguments.words.empty() && IsProfile(arguments.words.front());
+  if (is_profile) {
+    if (absl::Status status = TakeOptionsBehindProfile(&arguments); !status.ok()) {
+      *exit_status = ReportUsage(status);
+      return;
+    }
+  }
   auto groups = Look(arguments, is_profile);
   if (!groups.ok()) {
     *exit_status = Report(groups.status());

@@ -58,8 +58,8 @@ absl::StatusOr<std::vector<FailCondition>> ParseConditions(const ReportOptions& 
   return conditions;
 }
 
-// ABORTED with a sentence for each that holds, whatever the others do; else the errors of those that
-// fit nothing.
+// ABORTED with a sentence for each that holds, whatever the others do; else the errors of those
+// that fit nothing.
 absl::Status JudgeConditions(const std::vector<FailCondition>& conditions,
                              const ReportOptions& options, const profile::Profile& profile,
                              const ExperimentTable& table, const Analysis& analysis) {

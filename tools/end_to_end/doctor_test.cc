@@ -92,6 +92,27 @@ TEST_F(DoctorTest, ProfileWithoutVisitsSaysWhatToDo) {
   EXPECT_THAT(result.output, Not(HasSubstr("This machine")));
 }
 
+TEST_F(DoctorTest, WordsBehindAProfileAreOptions) {
+  Run({}, {Puppet("busy"), "0.3", "never"});
+  const CommandResult json = Doctor({"profile.pb", "--json"});
+  EXPECT_TRUE(Json::parse(json.output, nullptr, false).is_object()) << json.output;
+  const CommandResult unknown = Doctor({"profile.pb", "--nix"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.errors, HasSubstr("no use for --nix behind the profile profile.pb"));
+}
+
+TEST_F(DoctorTest, ProfileThatIsNotThereIsNoProgram) {
+  const CommandResult result = Doctor({"missing.pb"});
+  EXPECT_EQ(result.status, 125);
+  EXPECT_THAT(result.errors, HasSubstr("missing.pb"));
+  EXPECT_THAT(result.errors, Not(HasSubstr("$PATH")));
+}
+
+TEST_F(DoctorTest, ReportAndRunAgreeOnWhatWasNotVisited) {
+  Run({}, {Puppet("busy"), "0.5", "never"});
+  EXPECT_THAT(Doctor({"profile.pb"}).output, HasSubstr("no progress point was visited"));
+}
+
 TEST_F(DoctorTest, ShortProfileSaysHowMuchLonger) {
   Run({}, {Puppet("busy"), "1"});
   const CommandResult result = Doctor({"--json", "profile.pb"});

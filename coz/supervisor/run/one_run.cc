@@ -325,11 +325,17 @@ void Run::OnControl(const experiment::ExperimentRecord& record) {
 }
 
 // Of those that a program has had.
+std::vector<uint32_t> Run::FoundPoints() const {
+  std::vector<uint32_t> points;
+  for (uint32_t id = 0; id < target_->points().size(); ++id) {
+    if (outside_->IsFound(id)) points.push_back(id);
+  }
+  return points;
+}
+
 std::vector<std::string> Run::PointNames() const {
   std::vector<std::string> names;
-  for (uint32_t id = 0; id < target_->points().size(); ++id) {
-    if (outside_->IsFound(id)) names.push_back(target_->points()[id].name);
-  }
+  for (uint32_t id : FoundPoints()) names.push_back(target_->points()[id].name);
   return names;
 }
 
@@ -670,12 +676,13 @@ RunResult Run::Finish() {
   recorder_->WriteProcesses(*processes_, attached_ != nullptr ? attached_->replaced() : 0);
   const std::vector<ThreadUse> threads = threads_->Threads();
   recorder_->WriteThreads(threads, ThreadCounters(control_.block()));
-  recorder_->WriteEnd(reason, result.exit, last, SwitchesOfRun(last), counters,
-                      neighbours_.Busiest(kMostNeighbours));
-  SayWhatIsMissing(threads);
   for (const experiment::PointCounts& point : last.points) {
     result.visited_points |= point.visits + point.arrivals + point.departures != 0;
   }
+  if (!result.visited_points) recorder_->WriteUnvisited(FoundPoints());
+  recorder_->WriteEnd(reason, result.exit, last, SwitchesOfRun(last), counters,
+                      neighbours_.Busiest(kMostNeighbours));
+  SayWhatIsMissing(threads);
   result.sampled = last.total_samples != 0;
   result.end_to_end = options_.end_to_end;
   result.sampled_in_scope = !target_->unit_samples().empty();

@@ -105,6 +105,7 @@ class Run : public experiment::ExperimentSink {
   void SayGoalIsReached(bool at_end);
   void SayWhatIsNotFoundYet(uint64_t now_ns);
   void SayWhatIsMissing(const std::vector<ThreadUse>& threads);
+  std::vector<uint32_t> FoundPoints() const;
   std::vector<std::string> PointNames() const;
 
   RunOptions options_;

@@ -389,6 +389,12 @@ void ProfileRecorder::WriteSourceChange(const SourceChoice::Finding& finding,
   Append(chunk);
 }
 
+void ProfileRecorder::WriteUnvisited(const std::vector<uint32_t>& points) {
+  profile::Profile chunk;
+  for (uint32_t point : points) PointOf(point, &chunk);
+  Append(chunk);
+}
+
 void ProfileRecorder::WritePointChange(const PointCame& came) {
   profile::Profile chunk;
   profile::PointChange* change = chunk.add_point_change();

@@ -62,6 +62,8 @@ class ProfileRecorder {
   // Samples come from CPU timers from now on.
   void WriteSourceChange(const SourceChoice::Finding& finding, sampler::SamplingSource source,
                          uint64_t now_ns);
+  // Points that the program has, where it visited none: reports name them. Before WriteEnd.
+  void WriteUnvisited(const std::vector<uint32_t>& points);
   // From then on a progress point was there, or was not.
   void WritePointChange(const PointCame& came);
   void WriteEnd(profile::EndReason reason, const ExitState& exit,
