@@ -54,9 +54,10 @@ absl::StatusOr<supervisor::RunResult> RunRepeatedly(supervisor::RunOptions run, 
   const bool came_back = supervisor::SettleProfiles(earlier, run.output, has_experiments);
   if (result.ok()) result->earlier = earlier;
   if (result.ok()) result->earlier_came_back = came_back;
-  if (most > 1 && result.ok() && IsToRunAgain(*result) && !result->precision.empty()) {
+  if (result.ok() && has_experiments && IsToRunAgain(*result) && !result->precision.empty()) {
     Say(absl::StrFormat(
-        "after %d runs the profile is not as precise as --until asks (%s); go on with: %s", runs,
+        "%s the profile is not as precise as --until asks (%s); go on with: %s",
+        most > 1 ? absl::StrFormat("after %d runs", runs) : std::string("at its end"),
         result->precision,
         report::CommandToAdd(run.output, 0, *result->profile.session().rbegin())));
   }

@@ -231,6 +231,14 @@ TEST_F(CozTest, EndsTheProfileWhenItIsPreciseEnough) {
   EXPECT_EQ(profile.session(0).options().until_width(), 2.0);
 }
 
+TEST_F(CozTest, SaysThatTheDurationCameBeforeThePrecision) {
+  const CommandResult result =
+      Run({"--until=0.1", "--duration=1", "--fixed-line=" + Line()}, {Puppet("busy"), "2"});
+  EXPECT_THAT(result.errors,
+              HasSubstr("at its end the profile is not as precise as --until asks ("));
+  EXPECT_THAT(result.errors, HasSubstr("); go on with: "));
+}
+
 TEST_F(CozTest, RefusesWidthsThatAreNone) {
   EXPECT_THAT(Run({"--until=tight"}, {Puppet("busy"), "0"}).errors, HasSubstr("--until=10"));
   EXPECT_THAT(Run({"--until=5", "--end-to-end"}, {Puppet("busy"), "0"}).errors,
