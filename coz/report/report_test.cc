@@ -120,6 +120,12 @@ TEST(ReportTest, AConditionThatHoldsAbortsAfterTheReport) {
   EXPECT_EQ(RunReport(options, out).code(), absl::StatusCode::kNotFound);
 }
 
+TEST(ReportTest, OneCpuIsNotSeveral) {
+  profile::Profile profile = FourLines();
+  profile.mutable_session(0)->mutable_machine()->set_cpu_count(1);
+  EXPECT_THAT(ReportOf(profile), HasSubstr(" with 1 CPU; sampled by "));
+}
+
 TEST(ReportTest, OrderOfConditionsChangesNothing) {
   const std::string holds = "slope(parse.cc:41) > 0.3";
   const std::string fits_nothing = "slope(nowhere.cc:*) > 0";

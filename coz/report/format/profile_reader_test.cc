@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
 #include <random>
 #include <string>
 
 #include "absl/status/status.h"
 #include "coz/report/format/profile.pb.h"
+#include "coz/report/format/profile_io_error.h"
 #include "coz/report/testing/synthetic_profile.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/io/zero_copy_stream_impl.h"
@@ -185,6 +187,12 @@ TEST(ProfileReaderTest, MissingFileAndFolderSayWhatToDo) {
   const auto folder = ReadProfile(::testing::TempDir());
   EXPECT_EQ(folder.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(folder.status().message()), HasSubstr("coz report"));
+}
+
+TEST(ProfileReaderTest, StandardInputHasNoPermissionsToLookAt) {
+  const std::string said(ProfileReadError("read", "-", EBADF).message());
+  EXPECT_NE(said.find("`coz report - < profile.pb`"), std::string::npos) << said;
+  EXPECT_EQ(said.find("ls -l"), std::string::npos) << said;
 }
 
 TEST(ProfileReaderTest, FileReadsLikeMemory) {

@@ -46,10 +46,10 @@ std::string SessionLine(const profile::Profile& profile, const profile::Session&
     return absl::StrFormat("  %s, made by %s\n", start,
                            Printable(absl::StrCat("coz ", session.coz_version())));
   }
-  return absl::StrFormat("  %s, %s with %d CPUs; sampled by %s%s\n", start,
-                         Printable(session.machine().host()), session.machine().cpu_count(),
-                         DescribeSampling(profile, session, end),
-                         session.options().awake() ? "; idle CPUs kept awake" : "");
+  return absl::StrFormat(
+      "  %s, %s with %s; sampled by %s%s\n", start, Printable(session.machine().host()),
+      Counted(session.machine().cpu_count(), "CPU"), DescribeSampling(profile, session, end),
+      session.options().awake() ? "; idle CPUs kept awake" : "");
 }
 
 // Of the last session that has one.
