@@ -165,7 +165,12 @@ std::string CommandToAddSeconds(double seconds, const std::string& path,
     const auto wanted_ns = static_cast<uint64_t>(std::ceil(seconds) * 1e9);
     session.mutable_options()->set_duration_ns(std::max(duration_ns, wanted_ns));
   }
-  const double run_s = SecondsUntilItEnds(profile);
+  // The run time goes on to the program's end, also where the duration ended the profile before.
+  const bool is_cut =
+      duration_ns != 0 && session.options().attached_pid() == 0 && profile.session_end_size() > 0;
+  const double run_s =
+      is_cut ? static_cast<double>(profile.session_end().rbegin()->run_time_ns()) / 1e9
+             : SecondsUntilItEnds(profile);
   const double runs =
       run_s > 0 && seconds > run_s ? std::clamp(std::ceil(seconds / run_s), 2.0, kMostRuns) : 0;
   return CommandToAdd(path, static_cast<uint32_t>(runs), session);

@@ -84,6 +84,7 @@ TEST(ProfileFindingsTest, DurationOfWhatIsAddedSuffices) {
   ASSERT_NE(place, std::string::npos) << remedy;
   EXPECT_GT(std::stod(remedy.substr(place + option.size())), 1) << remedy;
   EXPECT_THAT(remedy, HasSubstr("--append"));
+  EXPECT_THAT(remedy, HasSubstr("--repeat=")) << "the program ends before";
 }
 
 TEST(ProfileFindingsTest, WithoutVisitsNothingWasMeasured) {
