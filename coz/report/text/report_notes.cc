@@ -245,8 +245,8 @@ bool AreAllEndToEnd(const ExperimentTable& table) {
 }
 
 // If fewer than one thread runs on average, at times none runs: all wait for something outside. Coz
-// cannot tell how often input comes, so it notes this and does not blame the experiments. A run as a
-// whole has no pace, and takes time to begin and to end.
+// cannot tell how often input comes, so it notes this and does not blame the experiments. A run as
+// a whole has no pace, and takes time to begin and to end.
 void AddIdle(const ExperimentTable& table, const BaselineUse& use,
              std::vector<std::string>* notes) {
   constexpr double kWorthSaying = 0.1;
