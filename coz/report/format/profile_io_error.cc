@@ -80,7 +80,6 @@ std::string NextForWriting(const std::string& path, int error,
 }
 
 std::string NextForReading(const std::string& path, int error) {
-  if (path == "-") return "give it a profile on standard input, as in `coz report - < profile.pb`";
   switch (error) {
     case ENOENT:
     case ENOTDIR:
