@@ -175,7 +175,29 @@ UnitMatch::UnitMatch(const ExperimentTable& before, const ExperimentTable& after
       TakeOut(*shift, &lines, &others, join);
     }
   }
+  MatchLinesOfUnknownFunctions(before, after);
   MatchFunctions(before, after);
+}
+
+// The original records no functions, so a line of its profiles is the one of that file and number,
+// if there is only one.
+void UnitMatch::MatchLinesOfUnknownFunctions(const ExperimentTable& before,
+                                             const ExperimentTable& after) {
+  std::map<std::tuple<std::string, int64_t, std::string>, std::vector<size_t>> left;
+  for (size_t i = 0; i < after.units.size(); ++i) {
+    const UnitRow& unit = after.units[i];
+    if (unit.kind != profile::UNIT_KIND_LINE || before_of_[i]) continue;
+    left[{unit.file, unit.line, unit.thread_group}].push_back(i);
+  }
+  for (size_t i = 0; i < before.units.size(); ++i) {
+    const UnitRow& unit = before.units[i];
+    if (unit.kind != profile::UNIT_KIND_LINE || after_of_[i]) continue;
+    const auto found = left.find({files_.AfterOf(unit.file), unit.line, unit.thread_group});
+    if (found == left.end() || found->second.size() != 1) continue;
+    const size_t other = found->second.front();
+    const bool is_unknown = unit.function.empty() || after.units[other].function.empty();
+    if (is_unknown && !before_of_[other]) Join(i, other);
+  }
 }
 
 void UnitMatch::Join(size_t before, size_t after) {

@@ -35,6 +35,7 @@ class UnitMatch {
 
  private:
   void Join(size_t before, size_t after);
+  void MatchLinesOfUnknownFunctions(const ExperimentTable& before, const ExperimentTable& after);
   void MatchFunctions(const ExperimentTable& before, const ExperimentTable& after);
 
   const FileMatch files_;

@@ -55,6 +55,16 @@ TEST(UnitMatchTest, LinesStayWhereTheyAre) {
   EXPECT_EQ(Counterparts({{20, 500}}, {{20, 500}, {30, 600}}), (Lines{20}));
 }
 
+TEST(UnitMatchTest, ALineOfAnUnknownFunctionIsTheOneOfItsNumber) {
+  EXPECT_EQ(Counterparts({{10, 60, ""}, {20, 5, ""}}, {{10, 5}, {20, 60, "g()"}, {30, 9}}),
+            (Lines{10, 20}));
+  EXPECT_EQ(Counterparts({{10, 60}, {20, 5}}, {{10, 5, ""}}), (Lines{10, 0}));
+  // Which of two is meant is not known.
+  EXPECT_EQ(Counterparts({{10, 60, ""}}, {{10, 5, "T<int>()"}, {10, 60, "T<char>()"}}), (Lines{0}));
+  EXPECT_EQ(Counterparts({{10, 60, "", "/src/b.cc"}}, {{10, 5}, {11, 5, "h()", "/src/b.cc"}}),
+            (Lines{0}));
+}
+
 TEST(UnitMatchTest, ALineOfTheSameNumberInAnotherFunctionIsAnotherOne) {
   EXPECT_EQ(Counterparts({{22, 900, "decode()"}, {26, 300, "update()"}},
                          {{26, 500, "decode()"}, {30, 300, "update()"}}),
