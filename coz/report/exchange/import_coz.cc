@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "coz/report/format/program_identity.h"
 #include "nlohmann/json.hpp"
 
 namespace coz::report {
@@ -158,7 +159,7 @@ class Importer {
 
   void BeginSession() {
     session_ = result_.profile.add_session();
-    session_->set_coz_version("(the original)");
+    session_->set_coz_version(kOriginalCozVersion);
     session_->set_sampling_period_ns(kOriginalSamplingPeriodNs);
     first_unit_ = result_.profile.unit_size();
     first_point_ = result_.profile.progress_point_size();

@@ -131,8 +131,9 @@ class Merger {
       } else if (in_this_input_.insert(session).second) {
         in_this_input_.insert(one.pooled_session().begin(), one.pooled_session().end());
         result_.sessions += pooled;
-        if (absl::Status status = CheckOptions(input, record.session(0)); !status.ok())
-          return status;
+        absl::Status status = CheckOrigin(input, one);
+        if (status.ok()) status = CheckOptions(input, one);
+        if (!status.ok()) return status;
       }
     }
     if (left_out_.contains(session)) return absl::OkStatus();
@@ -178,6 +179,20 @@ class Merger {
     if (record.control_size() != 0) return record.control(0).session();
     if (record.thread_counter_size() != 0) return record.thread_counter(0).session();
     return record.thread_size() != 0 ? record.thread(0).session() : 0;
+  }
+
+  // What was imported may be of any program.
+  absl::Status CheckOrigin(const std::string& input, const profile::Session& session) {
+    std::string& known = IsImported(session) ? imported_ : not_imported_;
+    if (known.empty()) known = input;
+    if (options_.any_program || imported_.empty() || not_imported_.empty()) {
+      return absl::OkStatus();
+    }
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s is of the original Coz, which does not record what program it is of, and %s is not, so "
+        "their experiments cannot be added up; compare them with `coz diff`, or add --any-program "
+        "if you know better",
+        imported_, not_imported_));
   }
 
   absl::Status CheckProgram(const std::string& input, const profile::Binary& binary) {
@@ -235,6 +250,8 @@ class Merger {
   OutputFile out_;
   MergeResult result_;
   std::optional<First> first_;
+  std::string imported_;      // the first file with an imported session
+  std::string not_imported_;  // the first with another
   std::optional<std::pair<std::string, std::string>> given_;  // file, option
   std::string unit_;                                          // of the same file
   std::string threads_;                                       // likewise

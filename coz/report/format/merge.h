@@ -5,9 +5,10 @@
 //          profile given twice counts once
 // Units    none
 // Errors   those of reading and writing; FAILED_PRECONDITION when two inputs are of different
-//          programs (by build-id, else by path) or were made with different --given, naming both
-//          files, or when a compact profile holds some sessions of an earlier input, but not
-//          all. The output file then stays as it was; a stream may have a part
+//          programs (by build-id, else by path), when only one is imported, or when they were made
+//          with different --given, naming both files, or when a compact profile holds some sessions
+//          of an earlier input, but not all. The output file then stays as it was; a stream may
+//          have a part
 // Threads  compatible
 // Signals  not async-signal-safe
 // Source   profile.proto: concatenated profiles merge

@@ -6,6 +6,7 @@
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/analysis/latency_summary.h"
 #include "coz/report/format/profile_reader.h"
+#include "coz/report/format/program_identity.h"
 #include "coz/report/testing/synthetic_profile.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -39,8 +40,10 @@ class MergeTest : public ::testing::Test {
     return Path(name);
   }
 
-  absl::StatusOr<MergeResult> Merge(const std::vector<std::string>& inputs) {
+  absl::StatusOr<MergeResult> Merge(const std::vector<std::string>& inputs,
+                                    bool any_program = false) {
     MergeOptions options;
+    options.any_program = any_program;
     options.inputs = inputs;
     options.output = Path("out.pb");
     return MergeProfiles(options);
@@ -105,6 +108,26 @@ TEST_F(MergeTest, PointsKeepWhatTheyHave) {
   const LatencySummary latency = SummarizeLatency(table, 0);
   EXPECT_NEAR(latency.p99_ns, 2100, 10);
   EXPECT_LT(latency.median_ns, 2100);
+}
+
+TEST_F(MergeTest, WhatIsImportedMayBeOfAnyProgram) {
+  Write("a.pb", 1, "same");
+  for (const char* name : {"old.pb", "older.pb"}) {
+    profile::Profile imported;
+    profile::Session* session = imported.add_session();
+    session->set_id(name == std::string("old.pb") ? 2 : 3);
+    session->set_coz_version(kOriginalCozVersion);
+    std::ofstream(Path(name), std::ios::binary) << imported.SerializeAsString();
+  }
+  for (const auto& inputs : {std::vector<std::string>{Path("a.pb"), Path("old.pb")},
+                             std::vector<std::string>{Path("old.pb"), Path("a.pb")}}) {
+    const auto refused = Merge(inputs);
+    EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(refused.status().message()),
+                ::testing::StartsWith(Path("old.pb") + " is of the original Coz"));
+    EXPECT_TRUE(Merge(inputs, /*any_program=*/true).ok());
+  }
+  EXPECT_TRUE(Merge({Path("old.pb"), Path("older.pb")}).ok());
 }
 
 TEST_F(MergeTest, AllExperimentsAreThere) {

@@ -9,6 +9,10 @@
 
 namespace coz::report {
 
+bool IsImported(const profile::Session& session) {
+  return session.coz_version() == kOriginalCozVersion;
+}
+
 bool ProgramIdentity::Matches(const ProgramIdentity& other) const {
   if (!build_id.empty() && !other.build_id.empty()) return build_id == other.build_id;
   return path == other.path;

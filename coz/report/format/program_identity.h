@@ -17,6 +17,11 @@
 
 namespace coz::report {
 
+// The Session.coz_version of what was imported. Such a session does not say what program it is of.
+inline constexpr char kOriginalCozVersion[] = "(the original)";
+
+bool IsImported(const profile::Session& session);
+
 struct ProgramIdentity {
   std::string build_id;  // raw bytes
   std::string path;

@@ -70,6 +70,7 @@ absl::Status CheckAppend(const RunOptions& options, const std::string& program) 
   const std::vector<std::string> wanted = SortedOptions(AskedOptions(options, {}));
   std::vector<std::string> other;
   bool differs = false;
+  bool is_imported = false;
   std::vector<report::ProgramIdentity> programs;
   google::protobuf::io::FileInputStream input(fd.get());
   report::ReadStats stats;
@@ -77,12 +78,19 @@ absl::Status CheckAppend(const RunOptions& options, const std::string& program) 
       report::ReadRecords(&input, &stats, [&](const profile::Profile& records) {
         if (programs.empty()) programs = report::ProgramsOf(records);
         for (const profile::Session& session : records.session()) {
+          is_imported |= report::IsImported(session);
           if (differs || SortedOptions(session.options()) == wanted) continue;
           other = report::MeasuredOptions(session.options());
           differs = true;
         }
       });
   if (!readable.ok()) return absl::OkStatus();
+  if (is_imported) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "cannot append to %s: it is of the original Coz, which does not record what program it is "
+        "of; write to another file with `%s`, and compare both with `coz diff`",
+        options.output, ProfilingCommand("-o FILE")));
+  }
   if (!differs) return CheckProgram(options, program, programs);
   return absl::FailedPreconditionError(absl::StrFormat(
       "cannot append to %s: it was made with %s, and this run has %s, so their figures do not mean "
