@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "coz/report/exchange/export_coz.h"
 #include "coz/report/exchange/export_csv.h"
@@ -328,6 +329,49 @@ TEST(ImportCozTest, SkipsWhatMakesNoSense) {
   EXPECT_EQ(imported->profile.experiment_size(), 1);
   EXPECT_EQ(imported->skipped_lines, 5u);
   EXPECT_THAT(imported->first_skipped, HasSubstr("x.coz:7: an experiment whose speedup"));
+}
+
+// The original, like coz, makes one experiment of a run with --end-to-end, which ends once.
+TEST(ImportCozTest, RunsThatEndOnceCount) {
+  std::string text;
+  for (int run = 0; run < 40; ++run) {
+    const int step = run % 4;
+    absl::StrAppend(&text, "startup\ttime=", 1000 + run,
+                    "\nexperiment\tselected=a.c:3\tspeedup=", 0.25 * step,
+                    "\tduration=", 1000000 * (100 - 10 * step) + run,
+                    "\tselected-samples=50\nthroughput-point\tname=end-to-end\tdelta=1\n",
+                    "samples\tlocation=a.c:3\tcount=50\nruntime\ttime=100000000\n");
+  }
+  const auto imported = Import(text);
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->profile.progress_point(0).kind(), profile::PROGRESS_POINT_KIND_END_TO_END);
+  const auto whole = AnalyzeWhole(imported->profile);
+  ASSERT_EQ(whole->analysis.points.size(), 1u);
+  ASSERT_EQ(whole->analysis.points[0].lines.size(), 1u);
+  EXPECT_NEAR(whole->analysis.points[0].lines[0].slope.value, 0.4, 0.01);
+}
+
+TEST(ImportCozTest, DifferencesOfCountersThatWereNeverInitializedAreSkipped) {
+  const auto with_difference = [](const std::string& difference) {
+    return Import(absl::StrCat(kOldText,
+                               "experiment\tselected=a.c:3\tspeedup=0\tduration=1000\n"
+                               "latency-point\tname=job\tarrivals=10\tdepartures=10\tdifference=",
+                               difference, "\n"));
+  };
+  for (const char* difference : {"10565693685661277411", "inf", "nan", "5e12"}) {
+    const auto imported = with_difference(difference);
+    ASSERT_TRUE(imported.ok()) << imported.status();
+    EXPECT_EQ(imported->skipped_lines, 1u) << difference;
+    EXPECT_THAT(imported->first_skipped, HasSubstr("no number of things under way"));
+    EXPECT_EQ(imported->profile.experiment(1).point_size(), 0) << difference;
+  }
+  for (const auto& [difference, average] : std::vector<std::pair<const char*, double>>{
+           {"3", 3}, {"-2", 0}, {"18446744073709551614", 0}}) {
+    const auto imported = with_difference(difference);
+    ASSERT_TRUE(imported.ok()) << imported.status();
+    EXPECT_EQ(imported->skipped_lines, 0u) << difference;
+    EXPECT_EQ(imported->profile.experiment(1).point(0).in_flight_average(), average) << difference;
+  }
 }
 
 TEST(ImportCozTest, SaysThatOtherFilesAreNone) {

@@ -20,6 +20,12 @@ namespace {
 
 constexpr size_t kMaxLineBytes = 1 << 20;
 constexpr uint64_t kOriginalSamplingPeriodNs = 1'000'000;
+// What coz and the original call the point that the end of a run is.
+constexpr char kEndToEnd[] = "end-to-end";
+// The original takes 64-bit counters from each other: below 0 they wrap. Never initialized ones
+// differ by anything; this many things are never under way.
+constexpr double kWrap = 18446744073709551616.0;
+constexpr double kMostUnderWay = 4294967296.0;
 // ns in a century: a duration beyond it is damage, and sums of such stay within 64 bits.
 constexpr double kMaxNs = 3.2e18;
 
@@ -280,7 +286,8 @@ class Importer {
     if (name.empty() || !delta.has_value()) return "a progress point without name or delta";
     if (experiment_ == nullptr) return "a progress point before any experiment";
     profile::PointCounts* counts = experiment_->add_point();
-    counts->set_point(PointOf(name, profile::PROGRESS_POINT_KIND_THROUGHPUT));
+    counts->set_point(PointOf(name, name == kEndToEnd ? profile::PROGRESS_POINT_KIND_END_TO_END
+                                                      : profile::PROGRESS_POINT_KIND_THROUGHPUT));
     counts->set_visits(*delta);
     return "";
   }
@@ -296,11 +303,15 @@ class Importer {
       return "a latency point without name, arrivals, departures and difference";
     }
     if (experiment_ == nullptr) return "a progress point before any experiment";
+    if (difference >= kWrap / 2) difference -= kWrap;
+    if (!(std::abs(difference) < kMostUnderWay)) {
+      return "a latency point whose difference is no number of things under way";
+    }
     profile::PointCounts* counts = experiment_->add_point();
     counts->set_point(PointOf(name, profile::PROGRESS_POINT_KIND_LATENCY));
     counts->set_arrivals(*arrivals);
     counts->set_departures(*departures);
-    counts->set_in_flight_average(std::isfinite(difference) ? std::max(0.0, difference) : 0);
+    counts->set_in_flight_average(std::max(0.0, difference));
     return "";
   }
 
