@@ -15,6 +15,7 @@
 #include "coz/report/exchange/export_speedscope.h"
 #include "coz/report/exchange/import_coz.h"
 #include "coz/report/format/profile_reader.h"
+#include "coz/supervisor/run/earlier_profiles.h"
 #include "tools/command_line.h"
 #include "tools/documentation/command_tree.h"
 #include "tools/output_file.h"
@@ -71,6 +72,7 @@ absl::Status Export(const ExportArguments& arguments) {
 struct ImportArguments {
   std::vector<std::string> paths;
   std::string output = "profile.pb";
+  bool keeps_earlier = false;  // like `coz run`; who names the output knows what is there
 };
 
 absl::StatusOr<report::ImportResult> ImportFile(const std::string& path) {
@@ -105,13 +107,24 @@ absl::Status Import(const ImportArguments& arguments) {
     }
     all.MergeFrom(imported->profile);
   }
+  absl::StatusOr<supervisor::EarlierProfiles> earlier = supervisor::EarlierProfiles();
+  if (arguments.keeps_earlier) earlier = supervisor::KeepEarlier(arguments.output);
+  if (!earlier.ok()) return earlier.status();
   absl::Status status = WriteOutput(arguments.output, /*is_binary=*/true, [&](std::ostream& out) {
     all.SerializeToOstream(&out);
     return absl::OkStatus();
   });
-  if (!status.ok()) return status;
-  Say(absl::StrFormat("%s of %s are in %s", Counted(all.experiment_size(), "experiment"),
-                      Counted(all.session_size(), "session"), PlaceOfProfile(arguments.output)));
+  if (!status.ok()) {
+    supervisor::GiveBackEarlier(arguments.output, *earlier);
+    return status;
+  }
+  if (arguments.keeps_earlier) supervisor::SettleEarlier(arguments.output);
+  Say(absl::StrFormat("%s of %s %s in %s", Counted(all.experiment_size(), "experiment"),
+                      Counted(all.session_size(), "session"),
+                      all.experiment_size() == 1 ? "is" : "are", PlaceOfProfile(arguments.output)));
+  if (!earlier->last.empty()) {
+    Say(absl::StrFormat("the earlier %s is now %s", arguments.output, earlier->last));
+  }
   return absl::OkStatus();
 }
 
@@ -149,7 +162,8 @@ void AddImportCommand(CLI::App& app, int* exit_status) {
                    "profile to write (default profile.pb; - is standard output)")
       ->type_name("FILE");
   SetExamples(command, {{"import profile.coz -o old.pb", "then: coz report old.pb"}});
-  command->callback([arguments, exit_status] {
+  command->callback([command, arguments, exit_status] {
+    arguments->keeps_earlier = command->count("-o") == 0;
     *exit_status = ReportUsage(CheckInputsAreKept(*arguments));
     if (*exit_status == 0) *exit_status = Report(Import(*arguments));
   });

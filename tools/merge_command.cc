@@ -47,8 +47,9 @@ absl::Status Merge(report::MergeOptions options, bool compact) {
     Say("note: there are too many hosts to sum up each of them, so `coz report --by` cannot tell "
         "them apart; it can in a merge without --compact");
   }
-  Say(absl::StrFormat("%s of %s are in %s", Counted(result->experiments, "experiment"),
-                      Counted(result->sessions, "session"), PlaceOfProfile(options.output)));
+  Say(absl::StrFormat("%s of %s %s in %s", Counted(result->experiments, "experiment"),
+                      Counted(result->sessions, "session"), result->experiments == 1 ? "is" : "are",
+                      PlaceOfProfile(options.output)));
   return absl::OkStatus();
 }
 

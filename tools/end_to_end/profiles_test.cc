@@ -214,6 +214,32 @@ TEST_F(ProfilesTest, ImportsWhatWasExported) {
   EXPECT_THAT(Coz({"report", "new.pb"}).output, HasSubstr("worth it"));
 }
 
+TEST_F(ProfilesTest, ImportKeepsTheEarlierProfile) {
+  Write("profile.pb", Make(1));
+  const std::string before = Read("profile.pb");
+  std::ofstream(Path("old.coz")) << "experiment\tselected=a.c:3\tspeedup=0\tduration=1000\n";
+  const CommandResult imported = Coz({"import", "old.coz"});
+  EXPECT_EQ(imported.status, 0) << imported.errors;
+  EXPECT_THAT(imported.errors, HasSubstr("1 experiment of 1 session is in profile.pb"));
+  EXPECT_THAT(imported.errors, HasSubstr("the earlier profile.pb is now profile.pb.1"));
+  EXPECT_EQ(Read("profile.pb.1"), before);
+  EXPECT_EQ(Coz({"import", "old.coz", "-o", "profile.pb.1"}).status, 0);
+  EXPECT_NE(Read("profile.pb.1"), before);
+  EXPECT_FALSE(std::filesystem::exists(Path("profile.pb.1.1")));
+}
+
+TEST_F(ProfilesTest, ImportedProfilesAreNotAddedToOthers) {
+  Write("profile.pb", Make(1));
+  ASSERT_EQ(Coz({"export", "-o", "old.coz"}).status, 0);
+  ASSERT_EQ(Coz({"import", "old.coz", "-o", "old.pb"}).status, 0);
+  const std::string before = Read("old.pb");
+  ExpectOneSentence(Coz({"merge", "profile.pb", "old.pb", "-o", "x.pb"}),
+                    "old.pb is of the original Coz");
+  ExpectOneSentence(Coz({"run", "--append", "--unit=library", "-o", "old.pb", "---", "/bin/true"}),
+                    "cannot append to old.pb: it is of the original Coz");
+  EXPECT_EQ(Read("old.pb"), before);
+}
+
 TEST_F(ProfilesTest, ImportNamesWhatIsWrong) {
   Write("profile.pb", Make(1));
   ExpectOneSentence(Coz({"import", "profile.pb", "-o", "x.pb"}), "coz report profile.pb");
