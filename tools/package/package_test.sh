@@ -16,7 +16,7 @@ fail() {
 [[ $(cat out) == *"$PWD/first/bin/coz" ]] || fail "says where it is: $(cat out)"
 "$install" --prefix=first >/dev/null || fail "installs over itself"
 mv first moved
-expected="bin/coz include/coz.h lib/cmake/coz/coz-config-version.cmake lib/cmake/coz/coz-config.cmake lib/coz/examples/known_answers lib/coz/examples/pipeline \
+expected="bin/coz include/coz.h lib/cmake/coz-profiler/coz-profiler-config.cmake lib/cmake/coz/coz-config-version.cmake lib/cmake/coz/coz-config.cmake lib/coz/examples/known_answers lib/coz/examples/pipeline \
 lib/coz/libZydis.so.4.0 lib/coz/libcoz.so lib/pkgconfig/coz.pc share/bash-completion/completions/coz share/coz/profile.proto share/doc/coz/copyright \
 share/doc/coz/copyright.zydis share/fish/vendor_completions.d/coz.fish share/man/man1/coz.1 share/zsh/site-functions/_coz"
 files=$(cd moved && find . -type f -printf '%P\n' | grep -v '^share/doc/coz/\(README.md\|CONTRIBUTING.md\|docs/\)' | sort | xargs)
@@ -74,6 +74,19 @@ target_link_libraries(use coz::coz)
 CMAKE
   { cmake -S project -B project/build -DCMAKE_PREFIX_PATH="$PWD/moved" && cmake --build project/build; } >cmake.log 2>&1 && project/build/use ||
     fail "find_package(coz): $(cat cmake.log)"
+  # The original's names.
+  mkdir moving
+  cp use.c moving
+  cat >moving/CMakeLists.txt <<'CMAKE'
+cmake_minimum_required(VERSION 3.13)
+project(use C)
+find_package(coz-profiler REQUIRED)
+add_executable(use use.c)
+target_link_libraries(use coz::coz)
+add_custom_command(TARGET use POST_BUILD COMMAND coz::profiler --version VERBATIM)
+CMAKE
+  { cmake -S moving -B moving/build -DCMAKE_PREFIX_PATH="$PWD/moved" && cmake --build moving/build; } >cmake.log 2>&1 && grep -qx '0.1.0' cmake.log ||
+    fail "find_package(coz-profiler): $(cat cmake.log)"
 else
   echo "not tested: find_package(coz); there is no cmake"
 fi
