@@ -114,7 +114,7 @@ TEST(AttachFaultsTest, RefusalsSayWhatCannotBeRead) {
       {{Caller::kInjected, SYS_memfd_create, EMFILE, 1}, "it can open no more files"},
       {{Caller::kInjected, SYS_read, EINTR, 1}, "/libcoz.so: cannot read file data: Interrupted"},
       {{Caller::kRuntime, SYS_newfstatat, EPERM, 1}, "coz (fstat: Operation not permitted); it"},
-      {{Caller::kRuntime, SYS_mmap, EPERM, 1}, "coz (mmap: Operation not permitted); see"}};
+      {{Caller::kRuntime, SYS_mmap, EPERM, 1}, "coz (mmap: Operation not permitted); where"}};
   for (const auto& one : kCases) {
     const AttachOutcome outcome = Expect(one.fault);
     EXPECT_EQ(testing::LinesOfCoz(outcome.coz.result.errors), 1) << outcome.coz.result.errors;
